@@ -142,6 +142,17 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpSettings:
+    """Where a module sends spans: the URL of a collector for traces, and the roots (PEM) of its certificate.
+
+    Without `roots`, those of the host vouch for it. A URL with `http` is on loopback.
+    """
+
+    endpoint: str
+    roots: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleSettings:
     """Everything that a daemon needs to know; paths are absolute, durations are nanoseconds."""
 
@@ -181,6 +192,8 @@ class ModuleSettings:
     """Hosts to which it posts the ends of tasks for their users: HOST, or HOST:PORT for another port than the usual."""
     metrics: MetricsSettings | None = None
     """Where it serves metrics for Prometheus; None: nowhere."""
+    otlp: OtlpSettings | None = None
+    """Where it sends the spans of attempts of its users' tasks; None: nowhere."""
     sockets: Path | None = None
     """Folder in which its users find its socket, as FEDERATION/NAME.sock; None: the state directory."""
 

@@ -8,9 +8,12 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+
+from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core import queries
@@ -44,6 +47,7 @@ from messiahs.daemon.audit.files import AUDIT_FOLDER
 from messiahs.daemon.host.assembly import Assembly
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.metrics.module_metrics import ServedMetrics
+from messiahs.daemon.otlp.exported_spans import ExportedSpans
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.process.hangup import Held, hold_hangups, on_hangup
 from messiahs.daemon.process.log_lines import log_to
@@ -130,7 +134,10 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
     stop, reload = _stop_at_signals(), Held()
     on_hangup(reload, stop.set)
     assembly = Assembly(settings, refusals=RefusalLog(), open_files=open_files)
-    metrics = ServedMetrics(settings, assembly.host, budgets=assembly.budgets, tls=assembly.certificates.tls)
+    spans = ExportedSpans(settings, assembly.host)
+    metrics = ServedMetrics(
+        settings, assembly.host, assembly.budgets, tls=assembly.certificates.tls, spans=spans.counts
+    )
     assembly.tracing.go_on()
     await assembly.host.start()
     sources = Sources(assembly.host, assembly.feeds)
@@ -138,6 +145,36 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
     changing = SettingsApi(assembly.host, assembly.policies, settings)
     if applies:
         await changing.apply_at_start()
+    routes = _routes(assembly, settings, sources=sources, changing=changing)
+    access = access_of(settings)
+    api = await serve(routes, access, limits_of_this_process(), assembly.host.driver.users)
+    _LOG.info("%s serves users at %s, and neighbors at %s", settings.name, access.path, settings.listen or "no address")
+    await metrics.start()
+    spans.start()
+    notifier.ready()
+    upkeep = asyncio.create_task(assembly.certificates.keep())
+    removal = asyncio.create_task(_remove_left_folders(assembly.fallback))
+    watching = asyncio.create_task(notifier.watch(partial(_status, assembly.host, settings)))
+    # Until here the core had not resumed and could not accept another policy.
+    reload.release(partial(_reload, assembly.policies, notifier))
+    _collect_new_objects()
+    await stop.wait()
+    _LOG.info("%s stops", settings.name)
+    notifier.stopping()
+    upkeep.cancel()
+    removal.cancel()
+    await metrics.stop()
+    await api.cleanup()
+    access.close()
+    await sources.stop()
+    await assembly.host.stop()
+    await spans.stop()
+    watching.cancel()
+
+
+def _routes(
+    assembly: Assembly, settings: ModuleSettings, /, *, sources: Sources, changing: SettingsApi
+) -> Iterator[web.RouteDef]:
     logs = Logs(assembly.host, assembly.outputs)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
@@ -163,29 +200,7 @@ async def _run(settings: ModuleSettings, open_files: int, notifier: Notifier, *,
         MembershipApi(assembly.host),
         LendingApi(assembly.host, settings.machine),
     )
-    routes = (route for each in apis for route in each.routes())
-    access = access_of(settings)
-    api = await serve(routes, access, limits_of_this_process(), assembly.host.driver.users)
-    _LOG.info("%s serves users at %s, and neighbors at %s", settings.name, access.path, settings.listen or "no address")
-    await metrics.start()
-    notifier.ready()
-    upkeep = asyncio.create_task(assembly.certificates.keep())
-    removal = asyncio.create_task(_remove_left_folders(assembly.fallback))
-    watching = asyncio.create_task(notifier.watch(partial(_status, assembly.host, settings)))
-    # Until here the core had not resumed and could not accept another policy.
-    reload.release(partial(_reload, assembly.policies, notifier))
-    _collect_new_objects()
-    await stop.wait()
-    _LOG.info("%s stops", settings.name)
-    notifier.stopping()
-    upkeep.cancel()
-    removal.cancel()
-    await metrics.stop()
-    await api.cleanup()
-    access.close()
-    await sources.stop()
-    await assembly.host.stop()
-    watching.cancel()
+    return (route for each in apis for route in each.routes())
 
 
 def _collect_new_objects() -> None:

@@ -28,6 +28,11 @@ BORDER = CHAIN.replace(f"parent: {EXECUTOR}", f"parent: {EXECUTOR}, reach: proxy
 """The same, but the module between the two is the border of the site at which tasks are submitted."""
 
 
+def lone_with(service: str) -> str:
+    """Return one module with a machine and a service, such as `metrics: {…}`."""
+    return f"{ORIGIN}: {{{_MACHINE}, {service}}}" if service else LONE
+
+
 def _two_sites(reach: str) -> str:
     gates = (f"{name}: {{parent: top, reach: {reach}}}" for name in ("gate-a", "gate-b"))
     machine = f"{EXECUTOR}: {{parent: gate-b, {_MACHINE}}}"

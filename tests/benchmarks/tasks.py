@@ -4,19 +4,25 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from types import MappingProxyType
 
 from messiahs.client import Submission
-from tests.benchmarks.federations import BORDER, CHAIN, LONE, SANDBOXED, Measurable, cpu_seconds, up
+from messiahs.core.model.trace_context import TRACEPARENT
+from tests.benchmarks.federations import BORDER, CHAIN, LONE, SANDBOXED, Measurable, cpu_seconds, lone_with, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.task_peers import RATE, peers
+from tests.collectors import collecting, silent_collector
+from tests.ports import free_port
 
 OPEN_HOP = "an open hop"
 WITHOUT = "without sandboxes"
 COMMAND_RATE = "tasks a second, submit and wait as commands"
 _WARMING_TASKS = 50
+_TRACE = MappingProxyType({TRACEPARENT: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"})
+"""A sampled trace, in which each task has a span."""
 
 
 def rows() -> tuple[Row, ...]:
@@ -45,6 +51,12 @@ def rows() -> tuple[Row, ...]:
             what="no-op tasks in one submit, over the border of a site",
             budgets=(Budget(figure=RATE, at_least=0.8, aim=0.95, is_more_better=True, times_peer=OPEN_HOP),),
             enter=_over_a_border,
+        ),
+        Row(
+            name="tasks-watched",
+            what="traced no-op tasks in one submit on one module, with metrics, and with spans to a collector",
+            budgets=(),
+            enter=_while_watched,
         ),
     )
 
@@ -76,17 +88,35 @@ def _over_a_border(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
         yield (_ours(closed, sizes.tasks), _ours(opened, sizes.tasks, name=OPEN_HOP))
 
 
-def _ours(measurable: Measurable, tasks: int, *, name: str = OURS) -> Contender:
-    _by_api(measurable, min(_WARMING_TASKS, tasks))
+@contextmanager
+def _while_watched(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with ExitStack() as stack:
+        collector = stack.enter_context(collecting())
+        services = {
+            OURS: "",
+            "with metrics": f'metrics: {{listen: "127.0.0.1:{free_port()}"}}',
+            "with spans": f'otlp: {{endpoint: "{collector.endpoint}"}}',
+            "with spans that nobody takes": f'otlp: {{endpoint: "{stack.enter_context(silent_collector())}"}}',
+        }
+        yield tuple(
+            _ours(stack.enter_context(up(lone_with(service))), sizes.tasks, name=name, env=_TRACE)
+            for name, service in services.items()
+        )
+
+
+def _ours(
+    measurable: Measurable, tasks: int, *, name: str = OURS, env: Mapping[str, str] = MappingProxyType({})
+) -> Contender:
+    _by_api(measurable, min(_WARMING_TASKS, tasks), env)
 
     def measure() -> list[Reading]:
         before = cpu_seconds(measurable.processes)
-        rate = _by_api(measurable, tasks)
+        rate = _by_api(measurable, tasks, env)
         after = cpu_seconds(measurable.processes)
         used = {name: 1000 * (after[name] - before[name]) / tasks for name in after}
         return [
             Reading(RATE, "/s", rate),
-            Reading(COMMAND_RATE, "/s", _by_commands(measurable, tasks)),
+            Reading(COMMAND_RATE, "/s", _by_commands(measurable, tasks, env)),
             Reading("processor time of 1,000 tasks: all", "s", sum(used.values())),
             *(Reading(f"processor time of 1,000 tasks: {name}", "s", seconds) for name, seconds in used.items()),
         ]
@@ -94,19 +124,19 @@ def _ours(measurable: Measurable, tasks: int, *, name: str = OURS) -> Contender:
     return Contender(name=name, measure=measure, processes=measurable.processes)
 
 
-def _by_api(measurable: Measurable, tasks: int) -> float:
+def _by_api(measurable: Measurable, tasks: int, env: Mapping[str, str], /) -> float:
     """Return the rate from when the array was taken in to when its last member had ended, as the module recorded it."""
     with measurable.client() as client:
-        document = client.wait(client.submit(Submission(argv=("true",), members=tasks)))
+        document = client.wait(client.submit(Submission(argv=("true",), members=tasks, env=env)))
     if document["exit_codes"] != {"0": tasks}:
         raise RuntimeError(f"not every task finished, so there is no rate: {document}")
     ended, submitted = (datetime.fromisoformat(document[name]) for name in ("ended_at", "submitted_at"))
     return tasks / (ended - submitted).total_seconds()
 
 
-def _by_commands(measurable: Measurable, tasks: int) -> float:
+def _by_commands(measurable: Measurable, tasks: int, env: Mapping[str, str], /) -> float:
     command = [sys.executable, "-m", "messiahs.cli.main"]
-    environment = measurable.federation.environment
+    environment = {**measurable.federation.environment, **env}
     begun_at = time.monotonic()
     submitted = subprocess.run(
         [*command, "submit", "--quiet", "--array", f"1-{tasks}", "--", "true"],

@@ -110,9 +110,9 @@ def _relocated(text: str, path: Callable[[str, str], str]) -> str:
     for section in top["systems"].values():
         if "trust" in section:
             _relocate_roots(section, "trust", path)
-        metrics = section.get("metrics")
-        if metrics is not None and "client_roots" in metrics:
-            metrics["client_roots"] = path(_TRUST, metrics["client_roots"])
+        for key, roots in (("metrics", "client_roots"), ("otlp", "roots")):
+            if roots in section.get(key, ()):
+                section[key][roots] = path(_TRUST, section[key][roots])
     if "introductions" in top:
         _relocate_roots(top, "introductions", path)
     written = StringIO()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, MetricsSettings
+from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, MetricsSettings, OtlpSettings
 from messiahs.config.topology.borders import bypasses
 from messiahs.config.topology.files import NamedFile
 from messiahs.config.topology.problems import Place, Problems, nearest, shown_cycle
@@ -38,6 +38,7 @@ class Draft:
     users: str = ""
     webhook_hosts: tuple[str, ...] = ()
     metrics: MetricsSettings | None = None
+    otlp: OtlpSettings | None = None
 
 
 def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:

@@ -17,6 +17,7 @@ from messiahs.config.settings import (
     MetricsSettings,
     ModuleSettings,
     NeighborSettings,
+    OtlpSettings,
     TrustedFile,
 )
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
@@ -50,6 +51,7 @@ class Subject(StrEnum):
     USERS = "users"
     WEBHOOK_HOSTS = "webhook_hosts"
     METRICS = "metrics"
+    OTLP = "otlp"
 
 
 HOT: Final = frozenset({Subject.NEIGHBOR, Subject.RELATION, Subject.ADDRESS, Subject.POLICY, Subject.UPDATE_PERIOD})
@@ -126,6 +128,7 @@ def differences(old: ModuleSettings, new: ModuleSettings) -> Iterator[Difference
         (Subject.USERS, old.users, new.users),
         (Subject.WEBHOOK_HOSTS, ", ".join(old.webhook_hosts), ", ".join(new.webhook_hosts)),
         (Subject.METRICS, _metrics(old.metrics), _metrics(new.metrics)),
+        (Subject.OTLP, _otlp(old.otlp), _otlp(new.otlp)),
     )
     for subject, before, after in pairs:
         if before != after:
@@ -215,6 +218,12 @@ def _metrics(metrics: MetricsSettings | None) -> str:
     if metrics is None:
         return ""
     return metrics.address if metrics.client_roots is None else f"{metrics.address} for {_file(metrics.client_roots)}"
+
+
+def _otlp(otlp: OtlpSettings | None) -> str:
+    if otlp is None:
+        return ""
+    return otlp.endpoint if otlp.roots is None else f"{otlp.endpoint} with {_file(otlp.roots)}"
 
 
 def _trusted(files: tuple[TrustedFile, ...]) -> str:

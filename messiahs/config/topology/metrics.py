@@ -1,12 +1,12 @@
 """Reading where a system serves its metrics, and who may ask for them."""
 
 import re
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
 from messiahs.config.settings import MetricsSettings
 from messiahs.config.topology.files import read_file_name
+from messiahs.config.topology.loopback import is_loopback
 from messiahs.config.topology.problems import Problems
 from messiahs.config.topology.yaml_places import Section, refuse_unknown_keys, subsection
 
@@ -14,7 +14,6 @@ KEY: Final = "metrics"
 _LISTEN, _CLIENT_ROOTS = "listen", "client_roots"
 _ADDRESS: Final = re.compile(r"(?P<host>\[[^\[\]]+\]|[^\[\]:]+):(?P<port>[1-9][0-9]{0,4})", re.ASCII)
 _HIGHEST_PORT: Final = 65_535
-_LOCALHOST: Final = "localhost"
 
 
 def read_metrics(section: Section, *, folder: Path, problems: Problems) -> MetricsSettings | None:
@@ -32,12 +31,12 @@ def read_metrics(section: Section, *, folder: Path, problems: Problems) -> Metri
         return None
     value, place = mapping.values[_LISTEN], mapping.value_place(_LISTEN)
     found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
-    is_loopback = _is_loopback(found["host"]) if found is not None else None
-    if found is None or is_loopback is None or int(found["port"]) > _HIGHEST_PORT:
+    is_on_loopback = is_loopback(found["host"]) if found is not None else None
+    if found is None or is_on_loopback is None or int(found["port"]) > _HIGHEST_PORT:
         forms = 'an address of this host and a port, such as 127.0.0.1:9464 or "[::1]:9464"'
         problems.add(place, f"`{_LISTEN}` takes {forms}, not `{value}`")
         return None
-    if not is_loopback and _CLIENT_ROOTS not in mapping:
+    if not is_on_loopback and _CLIENT_ROOTS not in mapping:
         problems.add(
             place,
             f"`{value}` is not on loopback, where anybody could read the metrics as plain text: add `client_roots: "
@@ -46,15 +45,3 @@ def read_metrics(section: Section, *, folder: Path, problems: Problems) -> Metri
         return None
     host = found["host"].strip("[]")
     return MetricsSettings(host=host, port=int(found["port"]), client_roots=roots[0] if roots is not None else None)
-
-
-def _is_loopback(host: str) -> bool | None:
-    """Return whether only processes of the own host can connect to an address; None if it is none."""
-    if host == _LOCALHOST:
-        return True
-    is_bracketed = host.startswith("[")
-    try:
-        address = ip_address(host.strip("[]"))
-    except ValueError:
-        return None
-    return address.is_loopback if is_bracketed == (address.version == 6) else None  # noqa: PLR2004 - IPv6

@@ -118,6 +118,7 @@ def module_settings(
         users=system.users,
         webhook_hosts=system.webhook_hosts,
         metrics=system.metrics,
+        otlp=system.otlp,
         update_period_ns=topology.update_period_ns,
     )
 

@@ -18,6 +18,8 @@ from messiahs.config.topology.host_names import is_host
 from messiahs.config.topology.machine import read_machine
 from messiahs.config.topology.metrics import KEY as METRICS_KEY
 from messiahs.config.topology.metrics import read_metrics
+from messiahs.config.topology.otlp import KEY as OTLP_KEY
+from messiahs.config.topology.otlp import read_otlp
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
 from messiahs.config.topology.topology import System, Topology
@@ -34,11 +36,12 @@ from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")
 _DEFAULT_KEYS = ("policy", "siblings", "update_period", "users", WEBHOOK_KEY)
+_SERVICES = (WEBHOOK_KEY, METRICS_KEY, OTLP_KEY)
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "bytes", "host", "port", "bulk_port"),
-    *("reach", "policy", "external", "trust", "users", WEBHOOK_KEY, METRICS_KEY, *CONNECTION_KEYS),
+    *("reach", "policy", "external", "trust", "users", *_SERVICES, *CONNECTION_KEYS),
 )
-_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", WEBHOOK_KEY, METRICS_KEY, *CONNECTION_KEYS)
+_OF_THE_OTHER_SITE = ("machine", "policy", "bytes", "bulk_port", "users", *_SERVICES, *CONNECTION_KEYS)
 """Keys that belong into the file of the site that runs an external system."""
 _OF_A_LISTENER = ("host", "port", "bulk_port")
 _HIGHEST_PORT = 65535
@@ -221,6 +224,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         users="" if is_external else _read_users(section, problems),
         webhook_hosts=() if is_external else read_webhook_hosts(section, problems),
         metrics=None if is_external else read_metrics(section, folder=folder, problems=problems),
+        otlp=None if is_external else read_otlp(section, folder=folder, problems=problems),
     )
 
 
@@ -343,4 +347,5 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         users="" if draft.is_external else draft.users or defaults.users,
         webhook_hosts=() if draft.is_external else draft.webhook_hosts or defaults.webhook_hosts,
         metrics=draft.metrics,
+        otlp=draft.otlp,
     )

@@ -6,7 +6,14 @@ An administrator writes it as YAML. `load_topology` reads and checks a file, and
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from messiahs.config.settings import ByteSettings, ConnectionSettings, MachineSettings, MetricsSettings, TrustedFile
+from messiahs.config.settings import (
+    ByteSettings,
+    ConnectionSettings,
+    MachineSettings,
+    MetricsSettings,
+    OtlpSettings,
+    TrustedFile,
+)
 from messiahs.config.topology.reach import OPEN, is_border
 from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.model.ids import SystemId
@@ -23,7 +30,7 @@ class System:
     is run from another site's file: here it has neither machine nor policy. Only an external system can have `trust`,
     the roots that vouch for it (empty: this site's roots). `users` are the accounts of its host that may use it (empty:
     as for the account that runs it). It posts ends of tasks to `webhook_hosts` alone. It serves
-    metrics only with `metrics`.
+    metrics only with `metrics`, and sends spans only with `otlp`.
     """
 
     name: SystemId
@@ -42,6 +49,7 @@ class System:
     users: str = ""
     webhook_hosts: tuple[str, ...] = ()
     metrics: MetricsSettings | None = None
+    otlp: OtlpSettings | None = None
 
     @property
     def is_border(self) -> bool:

@@ -14,3 +14,5 @@ class HistoryEntry:
     attempt: int = 0
     module: str = ""
     text: str = ""
+    exit_code: int | None = None
+    """The exit code of an attempt that has exited; None in all other entries, and in rows of earlier releases."""

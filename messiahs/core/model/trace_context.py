@@ -6,6 +6,7 @@ names that span, so spans that the task makes are below it. The submitter's own 
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
@@ -16,13 +17,25 @@ TRACEPARENT: Final = "TRACEPARENT"
 TRACESTATE: Final = "TRACESTATE"
 TRACE_VARIABLES: Final = frozenset((TRACEPARENT, TRACESTATE))
 _PARENT: Final = re.compile(
-    r"(?!ff)(?P<version>[0-9a-f]{2})-(?P<trace>(?!0{32})[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-(?P<flags>[0-9a-f]{2})"
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?P<trace>(?!0{32})[0-9a-f]{32})-(?P<span>(?!0{16})[0-9a-f]{16})-"
+    r"(?P<flags>[0-9a-f]{2})"
     r"(?P<more>-.*)?",
     re.ASCII,
 )
 _STATE: Final = re.compile(r"[\x20-\x7e]{1,512}", re.ASCII)
-_KNOWN_FLAGS: Final = 0x01
+_SAMPLED: Final = 0x01
 _SPAN_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanContext:
+    """The span of one attempt; ids are small hexadecimal digits, `parent_id` that of the submitter's span."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    is_sampled: bool
+    """Whether the submitter's trace is recorded; a span of another one is not."""
 
 
 def context_in(environment: Mapping[str, str]) -> dict[str, str]:
@@ -50,8 +63,15 @@ def in_span_of(env: tuple[tuple[str, str], ...], attempt: AttemptId) -> tuple[tu
         return env
     context = context_in(stated)
     if context:
-        context[TRACEPARENT] = _below(context[TRACEPARENT], attempt)
+        span = _below(context[TRACEPARENT], attempt)
+        context[TRACEPARENT] = f"00-{span.trace_id}-{span.span_id}-{span.is_sampled:02x}"
     return (*without_context(env), *context.items())
+
+
+def span_of(env: tuple[tuple[str, str], ...], attempt: AttemptId) -> SpanContext | None:
+    """Return the span that `in_span_of` names to an attempt; None if its task belongs to no trace."""
+    parent = context_in(dict(env)).get(TRACEPARENT)
+    return None if parent is None else _below(parent, attempt)
 
 
 def _parsed(parent: str) -> re.Match[str] | None:
@@ -60,7 +80,7 @@ def _parsed(parent: str) -> re.Match[str] | None:
     return None if found is not None and found["version"] == "00" and found["more"] else found
 
 
-def _below(parent: str, attempt: AttemptId) -> str:
+def _below(parent: str, attempt: AttemptId) -> SpanContext:
     found = _parsed(parent)
     assert found is not None
     # The epoch in it is secret outside, so nobody there learns the id of the task, which a border may hide.
@@ -68,4 +88,9 @@ def _below(parent: str, attempt: AttemptId) -> str:
     span = sha256(content.encode()).digest()[:_SPAN_BYTES]
     # No span has the id 0, which has no meaning.
     span_id = max(1, int.from_bytes(span))
-    return f"00-{found['trace']}-{span_id:016x}-{int(found['flags'], 16) & _KNOWN_FLAGS:02x}"
+    return SpanContext(
+        trace_id=found["trace"],
+        span_id=f"{span_id:016x}",
+        parent_id=found["span"],
+        is_sampled=bool(int(found["flags"], 16) & _SAMPLED),
+    )

@@ -49,16 +49,8 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
             usage=status.usage,
             containment=status.containment,
         )
-    is_explained = status.state is TaskState.REVOKED or status.cause in (Cause.UNREACHABLE, Cause.REFUSED)
-    entry = HistoryEntry(
-        at=now,
-        event=status.cause or status.state,
-        attempt=row.attempt,
-        module=claim.row.id.executor,
-        text=status.text if is_explained else _exit_text(status),
-    )
     row = with_suspension(row, is_suspended=False, now=now)
-    row = replace(row, claim=None, result=status, history=longer(row.history, entry))
+    row = replace(row, claim=None, result=status, history=longer(row.history, _end(claim, status, now)))
     if row.is_revoked:
         row, status = _after_revocation(row, status)
     if row.is_wanted_again:
@@ -146,6 +138,18 @@ def _may_have_run(row: TaskRow, status: AttemptStatus, /, *, is_own: bool) -> bo
     if row.started_at is not None:
         return not (is_own and status.cause in NOT_STARTED)
     return status.cause not in _NEVER_BEGUN and (status.cause not in _REPORTED or bool(status.ran_ns))
+
+
+def _end(claim: HeldClaim, status: AttemptStatus, now: Instant) -> HistoryEntry:
+    is_explained = status.state is TaskState.REVOKED or status.cause in (Cause.UNREACHABLE, Cause.REFUSED)
+    return HistoryEntry(
+        at=now,
+        event=status.cause or status.state,
+        attempt=status.attempt.number,
+        module=claim.row.id.executor,
+        text=status.text if is_explained else _exit_text(status),
+        exit_code=status.exit_code,
+    )
 
 
 def _exit_text(status: AttemptStatus) -> str:

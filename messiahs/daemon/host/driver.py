@@ -111,7 +111,7 @@ class Driver:
         self._next_turn: asyncio.TimerHandle | None = None
         self._commit: asyncio.Future[None] | None = None
         self._committed_at = 0.0
-        self.watcher: Watcher | None = None
+        self.watchers: list[Watcher] = []
         self._is_stopping = False
 
     def start(self, remains: Remains) -> None:
@@ -184,8 +184,8 @@ class Driver:
     def _on_throttled(self, neighbor: SystemId) -> None:
         text = "%s: it sends more than its share and is throttled: others who need this module come first"
         _LOG.warning(text, neighbor)
-        if self.watcher is not None:
-            self.watcher.on_throttled(neighbor)
+        for watcher in self.watchers:
+            watcher.on_throttled(neighbor)
 
     def _note_users(self) -> None:
         """Let neighbors that are throttled wait: a local user is active."""
@@ -245,8 +245,8 @@ class Driver:
         self._batches.add(actions if sender is None else self._limit.within(sender, actions, now))
         for noted in self._noter.of_step(event, actions, now, by=by):
             self._journal.note(noted, now)
-        if self.watcher is not None:
-            self.watcher.on_step(event, actions, now)
+        for watcher in self.watchers:
+            watcher.on_step(event, actions, now)
 
     def _take_turns(self, turns: Turns[S], now: Instant, /, *, limit_ns: int, waits_for_commits: bool) -> None:
         at, spent_ns = time.monotonic_ns(), 0
@@ -362,9 +362,9 @@ class Driver:
             return
         if error is not None:
             raise error
-        if self.watcher is not None:
-            duration = asyncio.get_running_loop().time() - self._committed_at
-            self.watcher.on_commit(len(batch.writes), round(duration * SECOND))
+        duration = asyncio.get_running_loop().time() - self._committed_at
+        for watcher in self.watchers:
+            watcher.on_commit(len(batch.writes), round(duration * SECOND))
         self._on_stored(batch)
         self._flush()
         self._schedule_next()

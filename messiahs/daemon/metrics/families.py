@@ -21,6 +21,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.daemon.metrics.file_bytes import OTHER
 from messiahs.daemon.metrics.histograms import Histogram
 from messiahs.daemon.metrics.tally import EVICTIONS, Direction, Outcome, Tally
+from messiahs.daemon.otlp.sender import SpanCounts
 from messiahs.daemon.transfer.budgets import Moved
 
 _EXITED: Final = "exited"
@@ -50,6 +51,7 @@ class Reading:
     """Bytes of files and standard input that other systems have sent or read here, by their labels."""
     throttled: frozenset[SystemId]
     has_commit_failed: bool
+    spans: SpanCounts
 
 
 def families_of(reading: Reading) -> list[Metric]:
@@ -84,6 +86,12 @@ def _of_module(reading: Reading) -> Iterator[Metric]:
     ):
         claims.add_metric((role,), number)
     yield claims
+    spans = _counter(
+        "messiahs_spans", "Spans of attempts that a collector has taken (sent), or will never get (dropped).", "outcome"
+    )
+    spans.add_metric(("sent",), reading.spans.sent)
+    spans.add_metric(("dropped",), reading.spans.dropped)
+    yield spans
 
 
 def _of_tasks(reading: Reading) -> Iterator[Metric]:

@@ -1,6 +1,7 @@
 """The metrics of a running module: counted in its steps, read when somebody asks, and served as its settings say."""
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from messiahs import __version__
@@ -11,6 +12,7 @@ from messiahs.daemon.host.host import Host
 from messiahs.daemon.metrics.endpoint import Endpoint
 from messiahs.daemon.metrics.file_bytes import FileBytes
 from messiahs.daemon.metrics.tally import Tally
+from messiahs.daemon.otlp.sender import SpanCounts
 from messiahs.daemon.transfer.budgets import Budgets
 from messiahs.errors import MessiahsError
 
@@ -24,13 +26,15 @@ _EXTRA: Final = "pip install 'messiahs[metrics]'"
 class ServedMetrics:
     """The metrics of a module from before it starts on, and the endpoint that serves them, if its settings name one."""
 
-    def __init__(self, settings: ModuleSettings, host: Host, *, budgets: Budgets, tls: TlsInForce) -> None:
+    def __init__(
+        self, settings: ModuleSettings, host: Host, budgets: Budgets, /, *, tls: TlsInForce, spans: SpanCounts
+    ) -> None:
         """Count what the module does from now on. Raises a `MessiahsError` if the endpoint cannot work."""
         self._endpoint: Endpoint | None = None
         if settings.metrics is not None:
-            metrics = ModuleMetrics(host, budgets, federation=settings.federation, renderer=_renderer())
+            metrics = ModuleMetrics(host, budgets, spans, federation=settings.federation, renderer=_renderer())
             self._endpoint = Endpoint(settings.metrics, tls, metrics.render)
-            host.driver.watcher = metrics.tally
+            host.driver.watchers.append(metrics.tally)
 
     async def start(self) -> None:
         """Answer from now on."""
@@ -46,8 +50,11 @@ class ServedMetrics:
 class ModuleMetrics:
     """What is counted in a module, and what can be read of it at any time."""
 
-    def __init__(self, host: Host, budgets: Budgets, *, federation: str, renderer: "Renderer") -> None:
-        self._host, self._budgets, self._federation, self._renderer = host, budgets, federation, renderer
+    def __init__(
+        self, host: Host, budgets: Budgets, spans: SpanCounts, /, *, federation: str, renderer: "Renderer"
+    ) -> None:
+        self._host, self._budgets, self._spans = host, budgets, spans
+        self._federation, self._renderer = federation, renderer
         self.tally = Tally(host.module)
         self._file_bytes = FileBytes()
 
@@ -77,6 +84,7 @@ class ModuleMetrics:
             file_bytes=self._file_bytes.read(self._budgets.moved_bytes, counts.linked),
             throttled=frozenset(each for each in counts.linked if host.driver.is_throttled(each)),
             has_commit_failed=host.driver.has_failed,
+            spans=replace(self._spans),
         )
 
 

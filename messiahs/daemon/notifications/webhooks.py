@@ -1,13 +1,13 @@
 """Webhooks: the end of a task is posted as JSON to a host that the administrator allows, and to no other."""
 
-import os
 from typing import Final
 from urllib.parse import urlsplit
 
-from aiohttp import ClientConnectorCertificateError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
 from messiahs.core.interface.notifications import NotificationRow
 from messiahs.daemon.notifications.commands import Outcome
+from messiahs.daemon.process.http_errors import explained_http
 from messiahs.daemon.storage.documents import Document, time_document
 
 _SECONDS: Final = 10.0
@@ -56,7 +56,8 @@ class Webhooks:
             async with posting as answer:
                 status = answer.status
         except (ClientError, TimeoutError, OSError) as error:
-            return Outcome(problem=f"the webhook cannot be reached: {_text(error)}", may_help_again=True)
+            why = explained_http(error, seconds=_SECONDS)
+            return Outcome(problem=f"the webhook cannot be reached: {why}", may_help_again=True)
         if status in _GOOD:
             return Outcome()
         why = ", and redirections are not followed" if status in _ELSEWHERE else ""
@@ -78,16 +79,3 @@ def document_of(notice: NotificationRow) -> Document:
         "submitted_at": time_document(notice.submitted_at),
         "ended_at": time_document(notice.ended_at),
     }
-
-
-def _text(error: Exception) -> str:
-    """Return what went wrong, without the URL, in which there may be a secret."""
-    if isinstance(error, TimeoutError):
-        return f"no answer within {_SECONDS:g} s"
-    if isinstance(error, ClientConnectorCertificateError):
-        why = getattr(error.certificate_error, "verify_message", "")
-        return f"its certificate is not valid{f': {why}' if why else ''}"
-    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        # The text of asyncio has the address instead of what went wrong.
-        return os.strerror(error.errno).lower()
-    return getattr(error, "strerror", None) or type(error).__name__

@@ -199,6 +199,19 @@ def test_the_hosts_and_their_modules_are_printed(
     }
 
 
+def test_the_roots_of_a_collector_are_in_each_folder(topology: Path, tmp_path: Path) -> None:
+    (topology.parent / "roots" / "east.pem").write_bytes(make_root("collector").certificate)
+    served = 'policy: shared.policy, otlp: {endpoint: "https://collector/v1/traces", roots: roots/east.pem}'
+    topology.write_text(_FILE.replace("policy: shared.policy}", f"{served}}}"))
+    assert "otlp" in topology.read_text()
+    assert _bundle(topology, tmp_path / "dist") == 0
+    made = tmp_path / "dist" / "desk.example"
+    otlp = load_topology(made / "topology.yaml").system("desk").otlp
+    assert otlp is not None
+    assert otlp.roots == made / "trust" / "east.pem"
+    assert otlp.roots.read_bytes() == (topology.parent / "roots" / "east.pem").read_bytes()
+
+
 def test_the_roots_of_those_who_may_ask_for_metrics_are_in_each_folder(topology: Path, tmp_path: Path) -> None:
     (topology.parent / "roots" / "east.pem").write_bytes(make_root("monitoring").certificate)
     served = 'policy: shared.policy, metrics: {listen: "10.0.0.5:9464", client_roots: roots/east.pem}'

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
-from messiahs.core.model.trace_context import TRACEPARENT, TRACESTATE, context_in, in_span_of, without_context
+from messiahs.core.model.trace_context import TRACEPARENT, TRACESTATE, context_in, in_span_of, span_of, without_context
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
@@ -45,6 +45,16 @@ def test_an_attempt_has_the_trace_and_the_sampling_of_the_submitter_and_a_span_o
     assert (version, trace, flags, context[TRACESTATE]) == ("00", TRACE, "01", "v=1")
     assert context_in(context) == context
     assert span != SPAN
+
+
+def test_the_span_of_an_attempt_is_the_one_that_it_was_given() -> None:
+    for sampled in (True, False):
+        env = (("A", "1"), (TRACEPARENT, f"{PARENT[:-2]}{sampled:02x}"))
+        span = span_of(env, attempt())
+        assert span is not None
+        assert (span.trace_id, span.parent_id, span.is_sampled) == (TRACE, SPAN, sampled)
+        assert dict(in_span_of(env, attempt()))[TRACEPARENT] == f"00-{TRACE}-{span.span_id}-{sampled:02x}"
+    assert span_of((("A", "1"), (TRACEPARENT, "malformed")), attempt()) is None
 
 
 def test_what_a_later_version_adds_is_not_passed_on() -> None:

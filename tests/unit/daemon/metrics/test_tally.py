@@ -19,6 +19,7 @@ from messiahs.daemon.metrics.file_bytes import FileBytes
 from messiahs.daemon.metrics.histograms import Histogram
 from messiahs.daemon.metrics.tally import Direction, Outcome, Tally
 from messiahs.daemon.metrics.text import Renderer
+from messiahs.daemon.otlp.sender import SpanCounts
 from messiahs.daemon.transfer.budgets import Moved
 from messiahs.trace.record.recorder import RecordedModule
 from tests.unit.core.rig import (
@@ -178,4 +179,5 @@ def reading(module: Counted, *, moved: dict[tuple[SystemId, Moved], int] | None 
         file_bytes=FileBytes().read(moved or {}, module.counts().linked),
         throttled=frozenset(),
         has_commit_failed=False,
+        spans=SpanCounts(),
     )
