@@ -115,7 +115,10 @@ def checked_command(command: Iterable[object]) -> tuple[str, ...]:
     """Return the words of a command, whose paths become texts; raises as `checked_options` does."""
     if isinstance(command, str | bytes):
         raise TypeError('a command is a list of words: ["sh", "-c", text] runs a text in a shell')
-    return tuple(_text("a word of the command", word) for word in command)
+    words = tuple(_text("a word of the command", word) for word in command)
+    if not words:
+        raise OptionValueError('the command has no word: name a program and its arguments, as in ["echo", "hello"]')
+    return words
 
 
 def checked_inputs(values: object) -> list[str | PathLike[str] | Source]:

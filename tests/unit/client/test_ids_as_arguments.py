@@ -9,6 +9,7 @@ import pytest
 
 from messiahs.client.asynchronous import AsyncClient
 from messiahs.client.tasks import Client
+from messiahs.errors import ClientError
 
 
 @pytest.mark.parametrize("given", [["left.1"], 5, ("left.1", "left.2")])
@@ -59,3 +60,22 @@ def test_an_argument_of_a_wrong_kind_is_named(
     monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
     with Client() as client, pytest.raises(TypeError, match=text):
         ask(client)
+
+
+def test_a_command_without_a_word_is_refused_before_any_module_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f" / "left").mkdir(parents=True)
+    (tmp_path / "f" / "left" / "settings.json").touch()
+    monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
+
+    async def submitted() -> str:
+        async with AsyncClient() as client:
+            return await client.submit([])
+
+    with Client() as client, pytest.raises(ClientError, match="the command has no word: name a program"):
+        client.submit([])
+    with Client() as client, pytest.raises(ClientError, match="the command has no word: name a program"):
+        client.map([], range(3))
+    with pytest.raises(ClientError, match="the command has no word: name a program"):
+        asyncio.run(submitted())

@@ -107,6 +107,9 @@ def test_a_command_has_words() -> None:
         checked_command("sleep 5")
     with pytest.raises(ClientError, match="a word of the command is not UTF-8"):
         checked_command(["echo", "\udc80"])
+    with pytest.raises(ValueError, match="the command has no word: name a program and its arguments, as in") as raised:
+        checked_command([])
+    assert isinstance(raised.value, ClientError)
 
 
 def test_an_age_is_a_number_of_seconds_or_a_duration() -> None:
