@@ -10,10 +10,10 @@ import click
 from messiahs.cli.array_size import each_line, numbered
 from messiahs.cli.shell.completing import files, module_names, task_ids
 from messiahs.client.inputs import Source, source_of
-from messiahs.client.names import checked_name
 from messiahs.client.task_options import TaskOptions
 from messiahs.client.task_outputs import task_output_of
 from messiahs.config.quantities import duration_seconds, size_bytes
+from messiahs.config.task_names import checked_name
 from messiahs.config.task_values import QUANTITIES, RANGES, range_text
 from messiahs.config.text_files import variables_of
 from messiahs.core.model.array_index import PLACEHOLDER

@@ -20,6 +20,7 @@ from typing import Any, Final
 from messiahs.client.local_sockets import connected, process_behind, why_closed
 from messiahs.client.locating import check_socket_path
 from messiahs.client.silence import silence_of
+from messiahs.core.interface.limits import REQUEST_LIMIT_BYTES
 from messiahs.errors import (
     ClientError,
     ModuleSilentError,
@@ -77,7 +78,7 @@ class Connection:
         `ModuleUnreachableError` is raised, or `ModuleSilentError` if its process runs. A refusal by the module is a
         `ClientError`.
         """
-        payload = None if body is None else json.dumps(body).encode()
+        payload = None if body is None else _payload_of(body)
         return self._patiently(lambda: self.send(method, path, payload=payload), patience=patience)
 
     def ask_held(
@@ -302,6 +303,15 @@ def refusal(status: int, raw: bytes) -> ClientError:
 def _error_text(raw: bytes) -> str:
     document = _json_in(raw)
     return str(document.get("error", "")) if document else raw.decode(errors="replace")[:200]
+
+
+def _payload_of(body: Mapping[str, object]) -> bytes:
+    payload = json.dumps(body).encode()
+    if len(payload) > REQUEST_LIMIT_BYTES:
+        text = f"a module reads at most {REQUEST_LIMIT_BYTES} bytes in one request, and this one has {len(payload)}"
+        advice = "divide a long array among several, and put what is long into a file that is an input"
+        raise ClientError(f"{text}: {advice}", code=ClientError.USAGE)
+    return payload
 
 
 def _json_in(raw: bytes) -> Document:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from messiahs.client.input_folders import Walked, open_walked, too_many, unreadable, walked
-from messiahs.client.names import TakenNames, checked_name
+from messiahs.client.names import TakenNames
 from messiahs.client.programs import HEADER_BYTES, arch_of
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, LaterOutput
 from messiahs.config.disk import read_piece
 from messiahs.config.input_names import split_source
+from messiahs.config.task_names import checked_name
 from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError, OptionValueError

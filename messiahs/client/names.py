@@ -3,23 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Self
 
+from messiahs.config.task_names import bad_name, checked_name
 from messiahs.core.model.output_names import Declared
 from messiahs.core.model.task_files import entry_bytes
-from messiahs.core.model.texts import has_control, printable
+from messiahs.core.model.texts import has_control
 from messiahs.errors import ClientError
-
-_PART_LIMIT_BYTES = 255
-
-
-def checked_name(name: str) -> str:
-    """Normalise a name; a `ClientError` if it leads out of the working directory."""
-    parts = [part for part in name.split("/") if part not in {"", "."}]
-    if name.startswith("/") or ".." in parts:
-        raise _bad(name, "it leads out of the task's working directory")
-    if not parts:
-        raise _bad(name, "it names nothing in the task's working directory")
-    _check_characters(name)
-    return "/".join(parts)
 
 
 def check_received_name(name: str, declared: Declared) -> None:
@@ -28,24 +16,9 @@ def check_received_name(name: str, declared: Declared) -> None:
     It must be a plain relative path without control characters, because it is shown on terminals.
     """
     if checked_name(name) != name or has_control(name):
-        raise _bad(name, "it is not a plain relative path")
+        raise bad_name(name, "it is not a plain relative path")
     if not declared.covers(name):
         raise ClientError(f"`{name}` was not declared as an output of the task: nothing was written")
-
-
-def _check_characters(name: str) -> None:
-    try:
-        encoded = name.encode()
-    except UnicodeEncodeError:
-        raise _bad(name, "it is not UTF-8") from None
-    if b"\0" in encoded:
-        raise _bad(name, "it has a NUL character")
-    if any(len(part) > _PART_LIMIT_BYTES for part in encoded.split(b"/")):
-        raise _bad(name, f"a part of it is longer than {_PART_LIMIT_BYTES} bytes")
-
-
-def _bad(name: str, why: str) -> ClientError:
-    return ClientError(f"`{printable(name)}` cannot be the name of a task's file: {why}", code=ClientError.USAGE)
 
 
 @dataclass(slots=True)

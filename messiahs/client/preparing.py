@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from messiahs.client.inputs import KnownFiles, PreparedInputs, Source, prepare_inputs, source_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
-from messiahs.client.names import checked_name
 from messiahs.client.programs import requirement_of_program
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile, Submission, new_key
@@ -26,12 +25,12 @@ from messiahs.client.task_options import (
 from messiahs.client.task_outputs import TaskOutput, is_known, task_output_of, with_task_outputs
 from messiahs.client.uploading import upload
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
+from messiahs.config.task_names import check_folder, checked_name
 from messiahs.core.interface.dependencies import When
 from messiahs.core.model.array_index import ARRAY_INDEX, PLACEHOLDER
 from messiahs.core.model.descriptions import is_valid_value
 from messiahs.core.model.environment_modules import ENV_MODULES, ENV_MODULES_REQUIREMENT, is_module_name
 from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT, ENVIRONMENT_REQUIREMENT, INTERPRETER
-from messiahs.core.model.folder_links import leads_above
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT, IMAGE_REQUIREMENT
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trace_context import TRACEPARENT, context_in
@@ -150,17 +149,12 @@ def checked_request(
 
 
 def _check_folder(options: CheckedOptions, members: Members) -> None:
-    """Refuse an empty folder to start in, and one above the working folder; no machine has a use for them."""
     folder = options.get("cwd")
     if folder is None:
         return
-    if not folder:
-        raise ClientError("`cwd` is empty: name a folder, or leave it out", code=ClientError.USAGE)
     texts = members.texts() if PLACEHOLDER in folder else ()
     for place in [folder.replace(PLACEHOLDER, text) for text in texts] or [folder]:
-        if leads_above(place):
-            text = f"`cwd` {printable(place)} leads above the working folder of the task"
-            raise ClientError(f"{text}: a folder of the machine begins with /", code=ClientError.USAGE)
+        check_folder(place)
 
 
 def local_inputs(

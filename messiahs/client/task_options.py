@@ -1,6 +1,5 @@
 """The options of a task, and how values of Python become those that modules take."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike, fspath
@@ -9,6 +8,7 @@ from typing import Final, TypedDict, cast
 
 from messiahs.client.inputs import Source
 from messiahs.config.quantities import duration_seconds
+from messiahs.config.task_names import check_variable
 from messiahs.config.task_values import QUANTITIES, RANGES, range_text
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.texts import printable
@@ -91,8 +91,6 @@ class CheckedOptions(TypedDict, total=False):
     notify: str
 
 
-_VARIABLE: Final = re.compile(r"[^\s=#]+")
-"""The name of a variable, as a file of variables has it without quotes."""
 _TEXTS: Final = frozenset(("name", "require", "conda", "cwd", "notify"))
 _LISTS: Final = frozenset(("inputs", "outputs", "env_modules", "after", "after_any", "after_ok", "after_each"))
 _MAPPINGS: Final = frozenset(("env", "attributes", "uses"))
@@ -238,9 +236,8 @@ def _list(name: str, values: object) -> list[object]:
 def _mapping(name: str, values: object) -> dict[str, object]:
     if not isinstance(values, Mapping):
         raise TypeError(f"`{name}` has values by their names, and is not {_shown(values)}")
-    wrong = next((each for each in values if name == "env" and not _VARIABLE.fullmatch(_text("a name", each))), None)
-    if wrong is not None:
-        raise OptionValueError(f"`env`: `{printable(wrong)}` names no variable: a name has no blanks, `=` or `#`")
+    for each in values if name == "env" else ():
+        check_variable(_text("a name", each))
     reads: Mapping[str, Callable[[str, object], Value]] = {"env": _text, "attributes": _value, "uses": _amount}
     return {
         _text(f"a name in `{name}`", key): reads[name](f"`{name}[{key!r}]`", value) for key, value in values.items()

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from messiahs.client.inputs import PreparedInputs
 from messiahs.client.members import Members
 from messiahs.client.module import ModuleClient
-from messiahs.client.names import checked_name
 from messiahs.client.submission import InputFile, LaterOutput
+from messiahs.config.task_names import checked_name
 from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.errors import ClientError, UnknownRequestError
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 from messiahs.client.connection import Document
 from messiahs.client.inputs import KnownFiles, LocalContent
@@ -20,10 +20,8 @@ from messiahs.client.task_outputs import TaskOutput, is_known, later_output
 from messiahs.client.uploading import upload
 from messiahs.config.workflow.reading import Workflow, WorkflowTask, load_workflow
 from messiahs.core.interface.dependencies import When
+from messiahs.core.interface.limits import REQUEST_LIMIT_BYTES
 from messiahs.errors import ClientError, PartRefusedError, UnknownRequestError
-
-_LIMIT_BYTES: Final = 8_000_000
-"""A module reads 8 MiB in one request."""
 
 
 def submit_workflow(
@@ -38,8 +36,8 @@ def submit_workflow(
     is_repeated = partial(is_known, module, key, is_file=True)
     parts = _parts(module, workflow, on_progress=on_progress, is_repeated=is_repeated)
     size_bytes = len(json.dumps(parts))
-    if size_bytes > _LIMIT_BYTES:
-        text = f"its tasks take {size_bytes} bytes in all, at most {_LIMIT_BYTES}: an `array` is stored once"
+    if size_bytes > REQUEST_LIMIT_BYTES:
+        text = f"its tasks take {size_bytes} bytes in all, at most {REQUEST_LIMIT_BYTES}: an `array` is stored once"
         raise ClientError(f"{path}: {text}", code=ClientError.USAGE)
     try:
         ids = module.submit_workflow(parts, key=key or new_key())

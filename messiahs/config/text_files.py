@@ -3,17 +3,24 @@
 import sys
 from io import StringIO
 
-from messiahs.config.regular_files import NotRegularError, read_regular
+from messiahs.config.regular_files import NotRegularError, read_at_most
+from messiahs.core.interface.limits import REQUEST_LIMIT_BYTES as _LIMIT
 from messiahs.errors import OptionValueError
 
 
 def text_of(file: str) -> str:
-    """Read a file of UTF-8 (`-`: standard input); raises `OptionValueError`, as all functions here."""
+    """Read a file of UTF-8 (`-`: standard input); raises `OptionValueError`, as all functions here.
+
+    It becomes part of a submit, and is no longer than that may be.
+    """
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else read_regular(file)
+        raw = sys.stdin.buffer.read(_LIMIT + 1) if file == "-" else read_at_most(file, _LIMIT + 1)
     except OSError as error:
         hint = "; `-` reads standard input" if isinstance(error, NotRegularError) else ""
         raise OptionValueError(f"`{file}` cannot be read: {error.strerror}{hint}") from error
+    if len(raw) > _LIMIT:
+        text = f"`{file}` is longer than {_LIMIT} bytes, the most of one submit"
+        raise OptionValueError(f"{text}: divide it among several, or let the tasks read it as an input")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:

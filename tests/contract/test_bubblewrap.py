@@ -17,9 +17,9 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import ExecutorError
 from messiahs.executor.os_process.back_end import OsProcessExecutor
-from messiahs.executor.os_process.launch import StarterSettings, launch
+from messiahs.executor.os_process.launch import TASK_PATH, StarterSettings, launch
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
-from tests.contract.test_choice_of_isolation import SAY
+from tests.contract.test_choice_of_isolation import FIND, SAY
 
 pytestmark = pytest.mark.processes
 
@@ -31,6 +31,7 @@ _WITHOUT_NAMESPACES = (
     "sh",
     *_ORDINARY,
 )
+_PATH_OF_TASK = FIND.replace("read -r n rest </proc/self/stat; echo $n $$; cat /proc/$$/comm", "echo $PATH")
 _NOT_INSTALLED = "bwrap (the package bubblewrap) is not installed"
 
 
@@ -179,3 +180,21 @@ def test_an_ordinary_account_gets_boxes_or_is_told_why_not(
     command = [shutil.which(wrapper[0]) or "", *wrapper[1:], sys.executable, "-c", SAY, str(tmp_path), isolation]
     told = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     assert told.startswith(said)
+
+
+@pytest.mark.parametrize("isolation", ["process", "bubblewrap"])
+def test_tasks_have_the_path_of_the_page_although_programs_of_boxes_are_found_on_that_of_the_daemon(
+    tmp_path: Path, isolation: str
+) -> None:
+    if shutil.which("bwrap") is None or subprocess.run([*_ORDINARY, "true"], check=False).returncode:
+        pytest.skip("needs the package bubblewrap, and user namespaces")
+    programs = tmp_path / "login/bin"
+    programs.mkdir(parents=True)
+    for name in ("bwrap", "prlimit", "choom"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    command = [shutil.which(_ORDINARY[0]) or "", *_ORDINARY[1:], sys.executable, "-c", _PATH_OF_TASK]
+    environment = {**os.environ, "PATH": str(programs)}
+    told = subprocess.run(
+        [*command, str(tmp_path), isolation], check=True, capture_output=True, text=True, env=environment
+    )
+    assert told.stdout.split() == [isolation, TASK_PATH]

@@ -16,7 +16,7 @@ from messiahs.daemon.host.contained import problems_of_shown
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.namespaces import why_too_old
 from messiahs.executor.linux.seccomp import why_not
-from messiahs.executor.os_process.launch import task_path
+from messiahs.executor.os_process.launch import programs_path
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 
 _NAMESPACE_AS_ROOT: Final = ("unshare", "--pid", "--fork", "--kill-child", "true")
@@ -63,7 +63,7 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     problem = problem_of_uids(first, last) if owner == 0 else ""
     if problem:
         return fail("isolation", f"task_uids: {problem}")
-    problem = why_no_outbound(task_path(owner)) if machine.network == OUTBOUND else ""
+    problem = why_no_outbound(programs_path(owner)) if machine.network == OUTBOUND else ""
     if problem:
         return fail("isolation", f"{problem}: the module does not start without it")
     if found is not None and found["isolation"] == SANDBOX:

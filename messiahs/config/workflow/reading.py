@@ -182,9 +182,17 @@ def _resolve(draft: Draft, drafts: list[Draft], names: Names, problems: Problems
     for (on, when), place in within.items():
         other = drafts[on]
         if when is When.EACH and (not draft.members or draft.members != other.members):
-            text = f"`{draft.name}` has {draft.members or 1} and `{other.name}` {other.members or 1}"
-            problems.add(place, f"`after-each` needs two arrays of as many members: {text}")
+            problems.add(place, _why_not_each(draft, other))
     return _Waits(within=within, others=others, taken=taken)
+
+
+def _why_not_each(draft: Draft, other: Draft) -> str:
+    single = [f"`{each.name}`" for each in (draft, other) if not each.members]
+    if single:
+        what = f"{single[0]} is a single task" if len(single) == 1 else f"{' and '.join(single)} are single tasks"
+        return f"`after-each` joins two arrays member by member, and {what}: write `after-ok`"
+    text = f"`{draft.name}` has {draft.members} and `{other.name}` {other.members}"
+    return f"`after-each` needs two arrays of as many members: {text}"
 
 
 def _outputs_within(draft: Draft, drafts: list[Draft], names: Names, problems: Problems) -> Mapping[str, NamedOutput]:

@@ -2,16 +2,18 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from glob import has_magic, iglob
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from messiahs.config.array_numbers import ArrayNumbers, array_numbers
 from messiahs.config.input_names import split_source
+from messiahs.config.task_names import check_folder, check_variable, checked_name
 from messiahs.config.task_values import QUANTITIES, RANGES, range_text
 from messiahs.config.text_files import lines_of, variables_of
 from messiahs.config.topology.problems import Place
@@ -24,6 +26,7 @@ from messiahs.core.interface.dependencies import When
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.array_index import PLACEHOLDER
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.webhooks import problem_of
 from messiahs.errors import MessiahsError
 from messiahs.language.predicate.predicates import predicate_parser
 
@@ -115,7 +118,10 @@ class TaskReader:
                 if option.kind is Kind.INPUTS:
                     draft.options[option.name] = [self._input(fill.input(text), where, draft) for text, where in texts]
                 else:
-                    draft.options[option.name] = [fill(text) for text, _ in texts]
+                    filled = [(fill(text), where) for text, where in texts]
+                    draft.options[option.name] = [text for text, _ in filled]
+                    for text, where in filled if key in _CHECKS else ():
+                        self._check(key, text, where)
             case Kind.VARIABLES:
                 texts = self.scalars.texts(value, place, what=f"the files of `{key}`") or []
                 for text, where in texts:
@@ -154,10 +160,19 @@ class TaskReader:
                     draft.options[option.name] = self._path(text) if "/" in text else text
                 case _:
                     draft.options[option.name] = text
-                    if key == "require":
-                        _check_predicate(text)
+                    if key in _CHECKS:
+                        self._check(key, text, place)
         except MessiahsError as error:
             self._note(place, f"`{key}`: {error}")
+
+    def _check(self, key: str, text: str, place: Place) -> None:
+        """Note what is wrong with a value; where `{}` stands, it is checked when the members are known."""
+        try:
+            if key not in _OF_MEMBERS or PLACEHOLDER not in text:
+                _CHECKS[key](text)
+        except MessiahsError as error:
+            named = "" if str(error).startswith(f"`{key}`") else f"`{key}`: "
+            self._note(place, f"{named}{error}")
 
     def _by_name(self, section: Section, key: str, kind: Kind, fill: "_Fill") -> dict[str, Value]:
         value = section.values[key]
@@ -171,6 +186,8 @@ class TaskReader:
             if not isinstance(name, str):
                 self._note(inner.key_place(name), f"a name in `{key}` is a text, not {shown(name)}")
             elif text is not None:
+                if kind is Kind.TEXTS_BY_NAME:
+                    self._check(key, name, inner.key_place(name))
                 try:
                     found[name] = _value(each, text, fill(text), kind)
                 except MessiahsError as error:
@@ -256,8 +273,27 @@ def _check_predicate(text: str) -> None:
         raise MessiahsError(f"`{text}` is not a predicate: {found.text}")
 
 
+def _check_notify(text: str) -> None:
+    if problem := problem_of(text):
+        raise MessiahsError(problem)
+
+
 def _whole(text: str, within: tuple[int, int]) -> int:
     lowest, highest = within
     if not _WHOLE.fullmatch(text) or not lowest <= int(text) <= highest:
         raise MessiahsError(f"`{text}` is not a whole number {range_text(within)}")
     return int(text)
+
+
+_CHECKS: Final[Mapping[str, Callable[[str], object]]] = MappingProxyType(
+    {
+        "output": checked_name,
+        "env": check_variable,
+        "require": _check_predicate,
+        "cwd": check_folder,
+        "notify": _check_notify,
+    }
+)
+"""What refuses a value that no task can have, by its key."""
+_OF_MEMBERS: Final = ("output", "cwd")
+"""Those in which `{}` stands for the item of a member."""

@@ -8,7 +8,7 @@ from messiahs.core.interface.parts import Policy
 from messiahs.core.model.terms import narrower_of
 from messiahs.errors import PolicyError, Problem
 from messiahs.executor.linux.local_accounts import account_for_tasks
-from messiahs.executor.os_process.launch import task_path
+from messiahs.executor.os_process.launch import programs_path
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 from messiahs.language.runtime.accept_rules import Mapping, NetworkLimit
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
@@ -55,7 +55,7 @@ def _of_networks(policy: CompiledPolicy, machine: MachineSettings) -> Iterator[t
             message = f"tasks on this machine reach `{machine.network}` at most, and a policy gives them no more"
             hint = f"limit them to that or less, or write `network: {limit.network}` in the `machine` of this system"
             yield limit, message, hint
-        elif limit.network == OUTBOUND and (problem := why_no_outbound(task_path(os.geteuid()))):
+        elif limit.network == OUTBOUND and (problem := why_no_outbound(programs_path(os.geteuid()))):
             yield limit, problem, "limit them to loopback or none until then"
 
 

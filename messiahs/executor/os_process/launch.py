@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, PROCESS
 from messiahs.errors import ExecutorError
@@ -18,7 +19,8 @@ from messiahs.executor.linux.strays import all_below, belongs_to
 from messiahs.executor.protocol.identity import LOG_FILE, NO_SANDBOX, SOCKET, recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, FALLBACK, prepare_attempts_root, task_account
 
-ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+TASK_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""PATH of all tasks, whoever runs the daemon and with whatever PATH (docs/tasks.md)."""
 _AS_ROOT = ("unshare", "--pid", "--fork", "--kill-child")
 _AS_USER = ("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child")
 _READY_SECONDS = 20.0
@@ -98,20 +100,20 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     raise ExecutorError(f"the starter does not start: see {settings.directory / LOG_FILE}", transient=True)
 
 
-def task_path(uid: int) -> str:
-    """Return the PATH of tasks of a daemon with this account, on which its starter finds programs, too."""
-    return ROOT_PATH if uid == 0 else os.environ.get("PATH", ROOT_PATH)
+def programs_path(uid: int) -> str:
+    """Return where the starter of a daemon with this account finds its own programs; tasks have `TASK_PATH`."""
+    return TASK_PATH if uid == 0 else os.environ.get("PATH", TASK_PATH)
 
 
 async def _arguments(settings: StarterSettings, attempts_root: Path) -> list[str]:
-    path = task_path(os.geteuid())
     arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
     arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
     # Bubblewrap finds its own processes in /proc only in the namespace of /proc. Each box ends with the starter.
     if settings.isolation != BUBBLEWRAP:
         degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
         arguments += ["--degraded", degraded] if degraded else ["--namespace"]
-    arguments += ["--path", path, "--alone-ns", str(settings.alone_ns)]
+    arguments += ["--path", TASK_PATH, "--programs", programs_path(os.geteuid())]
+    arguments += ["--alone-ns", str(settings.alone_ns)]
     arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
     arguments += [] if settings.most_open_files is None else ["--most-open-files", str(settings.most_open_files)]
     arguments += ["--isolation", settings.isolation, "--network", settings.network]

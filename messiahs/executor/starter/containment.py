@@ -99,7 +99,7 @@ def contain(options: argparse.Namespace) -> Contained:
         problem = f"no sandboxes: {contained}"
     elif options.network == OUTBOUND:
         lacks = "" if options.isolation == BUBBLEWRAP else f"`isolation: {SANDBOX}` or `{BUBBLEWRAP}`"
-        why = f"`network: {OUTBOUND}` needs {lacks}" if lacks else why_no_outbound(options.path)
+        why = f"`network: {OUTBOUND}` needs {lacks}" if lacks else why_no_outbound(options.programs)
         if why:
             raise NoSandboxError(why)
     return _processes(options, root, place=place, problem=problem)
@@ -163,7 +163,7 @@ def _match_numbers() -> None:
 def _boxes(options: argparse.Namespace) -> Boxes:
     """Return boxes of bubblewrap, in which tasks do not see what belongs to the module. Raises `NoSandboxError`."""
     view = BoxView(folders=tuple(options.show), hidden=_of_module(options), resolves_names=options.network == HOST)
-    boxes = make_boxes(view, network=options.network, path=options.path)
+    boxes = make_boxes(view, network=options.network, path=options.programs)
     if isinstance(boxes, str):
         raise NoSandboxError(boxes)
     return boxes
@@ -179,7 +179,7 @@ def _sandboxes(options: argparse.Namespace, root: Path, *, place: Place) -> Cont
     """Return sandboxes, one of which was tried, or why there are none."""
     problem = "only root can set them up" if os.geteuid() != 0 else why_not() or why_too_old()
     is_outbound = options.network == OUTBOUND
-    problem = problem or (why_no_outbound(options.path) if is_outbound else "")
+    problem = problem or (why_no_outbound(options.programs) if is_outbound else "")
     if problem:
         return problem
     first, last = _range(options)

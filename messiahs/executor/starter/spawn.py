@@ -269,9 +269,9 @@ class Spawner:
             call = self._call(start, work)
             if isinstance(call, NotSpawned):
                 return call
-            if channel is not None:
-                enter_outbound(self.path, channel)
             if self.boxes is not None:
+                if channel is not None:
+                    enter_outbound(self.boxes.programs, channel)
                 note_start()
             try:
                 os.execve(call.path, call.argv, call.variables)  # noqa: S606 - tasks need no shell

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.client.connection import Connection, Waiting
+from messiahs.core.interface.limits import REQUEST_LIMIT_BYTES
 from messiahs.errors import ClientError, ModuleSilentError
 from tests.waiting import eventually
 
@@ -92,3 +93,11 @@ def test_a_request_to_a_module_that_is_away_ends_with_its_connection(tmp_path: P
     connection.end()
     eventually(lambda: raised)
     assert "another thread ended" in str(raised[0])
+
+
+def test_a_request_that_no_module_reads_is_not_sent_and_says_what_to_do(tmp_path: Path) -> None:
+    connection = Connection(tmp_path / "left.sock")
+    body = {"items": ["x" * REQUEST_LIMIT_BYTES]}
+    said = f"at most {REQUEST_LIMIT_BYTES} bytes in one request, and this one has 80000..: divide a long array"
+    with pytest.raises(ClientError, match=said):
+        connection.ask("POST", "/v1/tasks", body=body)

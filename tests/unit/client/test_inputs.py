@@ -10,7 +10,8 @@ import pytest
 from messiahs.client import Source, prepare_inputs
 from messiahs.client.input_folders import Walked, walked
 from messiahs.client.inputs import content_of, pieces_of, source_of
-from messiahs.client.names import check_received_name, checked_name
+from messiahs.client.names import check_received_name
+from messiahs.config.task_names import checked_name
 from messiahs.core.model.output_names import Declared
 from messiahs.core.model.task_files import DESCRIPTION_LIMIT_BYTES
 from messiahs.errors import ClientError, OptionValueError

@@ -1,11 +1,12 @@
-"""Files of variables for tasks."""
+"""Files of variables for tasks, and of the lines of arrays."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from messiahs.config.text_files import variables_of
+from messiahs.config.text_files import lines_of, variables_of
+from messiahs.core.interface.limits import REQUEST_LIMIT_BYTES
 from messiahs.errors import OptionValueError
 
 
@@ -34,3 +35,14 @@ def test_a_line_that_is_no_variable_is_an_error_with_its_number(tmp_path: Path, 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OptionValueError, match="cannot be read: No such file"):
         variables_of(str(tmp_path / "absent"))
+
+
+def test_a_file_with_more_lines_than_one_submit_takes_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b"x" * 79 + b"\n")
+    with file.open("r+b") as opened:
+        opened.seek(REQUEST_LIMIT_BYTES)
+        opened.write(b"\n")
+    said = f"is longer than {REQUEST_LIMIT_BYTES} bytes, the most of one submit: divide it among several, or let"
+    with pytest.raises(OptionValueError, match=said):
+        lines_of(str(file))

@@ -22,6 +22,7 @@ def files_in_memory() -> list[str]:
 def test_nothing_stays_open_of_a_box_whose_files_cannot_all_be_opened() -> None:
     boxes = Boxes(
         path="prlimit",
+        programs="/usr/bin",
         scorer="choom",
         bubblewrap="bwrap",
         processes=1,

@@ -77,10 +77,11 @@ class Boxes:
     They have the `network` of the starter, or less of it.
 
     What is executed, `path`, limits the processes: the starter has other limits. It executes the `scorer`, which makes
-    the box a likely victim of lack of memory, and that bubblewrap.
+    the box a likely victim of lack of memory, and that bubblewrap. They and others are looked for on `programs`.
     """
 
     path: str
+    programs: str
     scorer: str
     bubblewrap: str
     processes: int
@@ -150,7 +151,7 @@ class Boxes:
 
 
 def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
-    """Return boxes, one of which was tried, or why there are none; `path` is where bubblewrap is looked for."""
+    """Return boxes, one of which was tried, or why there are none; `path` is where programs are looked for."""
     found, limiter, scorer = _found(BUBBLEWRAP, path), _found(_LIMITER, path), _found(_SCORER, path)
     problem = why_not() or ("" if found else f"{BUBBLEWRAP} (the package bubblewrap) is not installed")
     lacking = next((name for name, place in ((_LIMITER, limiter), (_SCORER, scorer)) if not place), "")
@@ -166,6 +167,7 @@ def make_boxes(view: BoxView, *, network: str, path: str) -> Boxes | str:
         _, most = resource.getrlimit(resource.RLIMIT_NPROC)
         boxes = Boxes(
             path=limiter,
+            programs=path,
             scorer=scorer,
             bubblewrap=found,
             processes=PROCESSES if most == resource.RLIM_INFINITY else min(most, PROCESSES),

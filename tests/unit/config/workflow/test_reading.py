@@ -238,6 +238,20 @@ tasks:
     )
 
 
+def test_values_that_no_task_can_have_are_found_with_all_other_problems() -> None:
+    assert problems("""
+tasks:
+  one: {command: x, output: [../x, "{}/../y"], env: {B=C: 1}, cpus: many}
+  two: {command: x, cwd: .., notify: "ftp://x"}
+""") == (
+        "tasks.yaml:3:30: `output`: `../x` cannot be the name of a task's file: it leads out of its folder",
+        "tasks.yaml:3:54: `env`: `B=C` names no variable: a name has no blanks, `=` or `#`",
+        "tasks.yaml:3:69: `cpus`: `many` is not a whole number from 1",
+        "tasks.yaml:4:26: `cwd` .. leads above the working folder of the task: a folder of the machine begins with /",
+        "tasks.yaml:4:38: `notify`: ftp:// is no webhook, whose URL begins with https:// or http://",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -247,7 +261,18 @@ tasks:
         ("tasks: {a: {command: x}, a: {command: y}}", "1:26: found duplicate key"),
         ("tasks: {a: {command: x, matrix: {v: [1, 1]}}}", "1:41: `v` has the value `1` twice"),
         ("tasks: {a: {command: x, matrix: {v: [1]}}, a-1: {command: y}}", "1:44: there is another task `a-1`"),
-        ("tasks: {a: {command: x, array: 1-2}, b: {command: x, after-each: a}}", "needs two arrays of as many members"),
+        (
+            "tasks: {a: {command: x, array: 1-2}, b: {command: x, after-each: a}}",
+            "`after-each` joins two arrays member by member, and `b` is a single task: write `after-ok`",
+        ),
+        (
+            "tasks: {a: {command: x}, b: {command: x, after-each: a}}",
+            "`after-each` joins two arrays member by member, and `b` and `a` are single tasks: write `after-ok`",
+        ),
+        (
+            "tasks: {a: {command: x, array: 1-2}, b: {command: x, array: 1-3, after-each: a}}",
+            "`after-each` needs two arrays of as many members: `b` has 3 and `a` 2",
+        ),
         ("tasks: {a: {command: x, after: a}}", "so none can run: `a` waits for `a`"),
         ("tasks: {a: {command: x, array: 1-2, each-line: nope}}", "`nope` cannot be read"),
         ("tasks: {a: {command: x, input: 5}}", "there is no `5`"),

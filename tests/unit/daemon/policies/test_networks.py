@@ -9,7 +9,7 @@ import pytest
 from messiahs.config.settings import AUTOMATIC, BUBBLEWRAP, PROCESS, SANDBOX, MachineSettings
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.errors import PolicyError
-from messiahs.executor.os_process.launch import ROOT_PATH
+from messiahs.executor.os_process.launch import TASK_PATH
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 from tests.unit.daemon.policies.test_accounts import policies, settings
 
@@ -79,7 +79,7 @@ def test_tasks_with_the_network_of_the_host_are_limited_to_outbound_where_that_w
     tmp_path: Path, isolation: str
 ) -> None:
     made = loaded(tmp_path, MachineSettings(isolation=isolation, network="host"))
-    if why_not := why_no_outbound(ROOT_PATH):
+    if why_not := why_no_outbound(TASK_PATH):
         ((_, _, message, hint),) = problems(made, limited("outbound"))
         assert (message, hint) == (why_not, "limit them to loopback or none until then")
     else:
