@@ -10,6 +10,7 @@ import sysconfig
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
@@ -166,6 +167,21 @@ def test_a_call_that_is_cancelled_ends_its_task(executor: messiahs.Executor, cli
     assert future.cancel()
     assert future.cancelled()
     assert client.wait(f"{array}.1", timeout=PATIENCE_SECONDS)[0]["state"] == "killed"
+
+
+def test_a_shutdown_cancels_the_calls_that_have_not_begun(desk: Federation, client: Client) -> None:
+    executor = messiahs.Executor(module="desk", state=desk.state, name="drained")
+    futures = [executor.submit(time.sleep, 600) for _ in range(6)]
+
+    def counts() -> Counter[str]:
+        return sum((Counter(task["counts"]) for task in client.status() if task["name"] == "drained"), Counter[str]())
+
+    eventually(lambda: counts() == {"running": 2, "queued": 4})
+    executor.shutdown(wait=False, cancel_futures=True)
+    eventually(lambda: sum(future.cancelled() for future in futures) == 4)
+    eventually(lambda: counts() == {"running": 2, "killed": 4})
+    executor.cancel_all()
+    executor.shutdown()
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ class Calls:
         self.unneeded: deque[str] = deque()
         """Tasks all of whose calls were cancelled, and whose modules do not know that yet."""
         self.is_closed = False
+        self.has_to_drain = False
+        """Whether the calls of tasks that have not begun are to be cancelled."""
         self.gaps = 0
         """How often endings may have been missed."""
         self._open = 0

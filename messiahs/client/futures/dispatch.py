@@ -48,9 +48,13 @@ class Dispatcher:
         self._calls.add(chunk, options, function=function)
 
     def close(self, *, cancels: bool) -> None:
-        """Take no more calls; with `cancels`, cancel those that are in no task yet."""
+        """Take no more calls; with `cancels`, cancel those that are in no task yet, or in one that has not begun.
+
+        The latter are cancelled after this returns, once the module has said which tasks have begun.
+        """
         with self._calls.changed:
             self._calls.is_closed = True
+            self._calls.has_to_drain |= cancels
             self._calls.changed.notify_all()
         for call in self._calls.unsent() if cancels else ():
             call.future.cancel()

@@ -108,7 +108,8 @@ class Executor(futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as the base class
         """Take no more calls; with `wait` return when all are done, and the tasks of those that were cancelled end.
 
-        With `cancel_futures` those that are in no task yet are cancelled. A module that is away is waited for, unless
+        With `cancel_futures` those are cancelled that are in no task yet, and soon after those of tasks that have not
+        begun at any machine; all calls of one that has begun run. A module that is away is waited for, unless
         all calls are done: then at most 10 s, and a warning says that the tasks of cancelled calls may run on. A
         KeyboardInterrupt while this waits cancels all calls. Raises `RuntimeError` in a callback of a call, for which
         it would wait.

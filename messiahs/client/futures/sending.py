@@ -23,6 +23,8 @@ from messiahs.errors import ClientError, ModuleUnreachableError
 
 _ARRAY: Final = 256
 """Maximum number of tasks in one submit."""
+_BEFORE_ITS_BEGIN: Final = frozenset({"queued", "staging"})
+"""What a task does that has not begun at any machine, or is to begin again."""
 
 
 class Sender:
@@ -50,6 +52,9 @@ class Sender:
         calls = self._calls
         with calls.changed:
             while calls.unneeded or not calls.are_over:
+                if calls.has_to_drain:
+                    calls.has_to_drain = False
+                    return partial(self._drain, list(calls.under_way.values()))
                 if (unneeded := calls.next_unneeded()) is not None:
                     return partial(self._cancel, unneeded)
                 now, room = time.monotonic_ns(), min(_ARRAY, self._max_tasks - len(calls.under_way))
@@ -62,6 +67,19 @@ class Sender:
                 pauses = [each.waiting.ready_in(now) for each in calls.groups.values()]
                 calls.changed.wait(min((one / SECOND for one in pauses if one is not None), default=None))
         return None
+
+    def _drain(self, batches: Sequence[Batch]) -> None:
+        """Cancel the calls of tasks that have not begun; all run to their end if the module does not say which."""
+        try:
+            with self._client.at() as module:
+                documents = module.tasks(*(batch.task for batch in batches))["tasks"] if batches else []
+        except ClientError:
+            return
+        waiting = {each["id"] for each in documents if each.get("substate") in _BEFORE_ITS_BEGIN}
+        for batch in batches:
+            # The last first, as in `Dispatcher.cancel_all`.
+            for call in reversed(list(batch.calls)) if batch.task in waiting else ():
+                call.future.cancel()
 
     def _cancel(self, task: str) -> None:
         try:

@@ -13,6 +13,8 @@ from messiahs.client.futures import dispatch
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Batch, Calls
 from messiahs.client.futures.executor import Executor
+from messiahs.client.futures.sending import Sender
+from messiahs.client.tasks import Client
 from tests.unit.client.local_api_peer import Peer, StartPeer
 from tests.waiting import eventually
 
@@ -67,6 +69,36 @@ def test_a_call_that_is_cancelled_after_all_calls_were_taken_ends_its_task(execu
     assert future.cancel()
     executor.shutdown()
     assert cancelled(peer) == {"left.1.1/cancel"}
+
+
+def test_a_shutdown_that_cancels_ends_the_tasks_that_have_not_begun(executor: Executor, peer: Peer) -> None:
+    peer.answers[:] = [(200, {"id": f"left.{number}"}) for number in (1, 2, 3)]
+    doing = {"left.1.1": "running", "left.2.1": "queued", "left.2.2": "staging", "left.3.1": "staging"}
+    states = [{"id": task, "state": "executing", "substate": substate} for task, substate in doing.items()]
+    # One task alone is asked for by the thread that collects its results.
+    peer.by_path = {"&id=": {"tasks": states, "unknown": []}, **peer.by_path}
+    begun = executor.submit(int)
+    eventually(lambda: submitted(peer))
+    others = [executor.submit(int) for _ in range(2)]
+    eventually(lambda: not executor._dispatcher._calls.unsent())
+    executor.shutdown(wait=False, cancel_futures=True)
+    eventually(lambda: all(future.cancelled() for future in others))
+    assert not begun.done()
+    begun.cancel()
+    executor.shutdown()
+    assert "left.1.1/cancel" in cancelled(peer)
+    assert cancelled(peer) - {"left.1.1/cancel"} <= {f"left.{id_}/cancel" for id_ in ("2", "2.1", "2.2", "3.1")}
+    assert len(cancelled(peer)) >= 2
+
+
+def test_calls_run_on_if_the_module_does_not_say_which_have_begun(array: Calls, peer: Peer, tmp_path: Path) -> None:
+    peer.by_path.clear()
+    peer.answers[:] = [(400, {"error": "no"})]
+    with Client("left", tmp_path) as client:
+        sender = Sender(array, client, max_tasks=1, python="python3", on_ended=lambda _: None)
+        sender._drain(list(array.under_way.values()))
+    assert [method for method, _, _ in peer.asked] == ["GET"]
+    assert not any(call.future.cancelled() for call in array.waiting_and_sent())
 
 
 def test_whoever_leaves_the_results_of_a_map_cancels_its_calls(executor: Executor, peer: Peer) -> None:
