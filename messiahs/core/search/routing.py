@@ -96,22 +96,30 @@ def register(
     if (sender, request.id) in state.hop.searches:
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"request {request.id} was made before"),)
     asker = asker_of(state, sender, _relation_of(state, sender), now)
+    arrived = arrival_of(state, request, predicate, asker=asker)
+    if isinstance(arrived, Arrived):
+        remember(state, request, asker, climbing=is_climbing(asker), now=now)
+        return arrived
+    if request.search not in state.hop.seen:
+        count_at_once(state, request, asker, arrived, now=now)
+    return answer_deny(state, request, asker, reason=arrived, asks_left=request.asks_left, now=now)
+
+
+def arrival_of(state: ModuleState, request: SearchRequest, predicate: str, /, *, asker: Asker) -> Arrived | Reason:
+    """Return how a (bounded) request begins, or why it is refused at once; nothing is changed."""
     seen = state.hop.seen.get(request.search)
     refusal = _refuse_at_once(state, request, asker, seen) or why_too_many(state, asker)
-    if refusal is None:
-        # Checked last: a request that is refused anyway must not cost the parsing of its predicate.
-        parsed = state.parse(predicate)
-        unwanted = why_no_origin(state, request, sender=sender)
-        unwanted = unwanted or why_not_judged(state, request, asker=sender, at=state.system)
-        if not isinstance(parsed, BadPredicate) and not unwanted:
-            remember(state, request, asker, climbing=is_climbing(asker), now=now)
-            return Arrived(asker=asker, predicate=parsed, is_first=seen is None)
-        refusal = Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=unwanted)
-        if isinstance(parsed, BadPredicate):
-            refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
-    if seen is None:
-        count_at_once(state, request, asker, refusal, now=now)
-    return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
+    if refusal is not None:
+        # A request that is refused anyway must not cost the parsing of its predicate.
+        return refusal
+    parsed = state.parse(predicate)
+    if isinstance(parsed, BadPredicate):
+        return Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
+    unwanted = why_no_origin(state, request, sender=asker.system)
+    unwanted = unwanted or why_not_judged(state, request, asker=asker.system, at=state.system)
+    if unwanted:
+        return Reason(module=state.system, code=DenyCode.REFUSED_BY_POLICY, text=unwanted)
+    return Arrived(asker=asker, predicate=parsed, is_first=seen is None)
 
 
 def count_at_once(state: ModuleState, request: SearchRequest, asker: Asker, reason: Reason, /, *, now: Instant) -> None:

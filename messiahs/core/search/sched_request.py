@@ -3,45 +3,37 @@
 A search that answers a `task_request` first follows the path of that request back, at every hop that remembers it.
 """
 
-from bisect import bisect_left
 from dataclasses import replace
 
 from messiahs.core.border.pseudonyms import shown_claim
 from messiahs.core.border.shown_ids import enter_claim
 from messiahs.core.border.sides import is_hidden
-from messiahs.core.executor.allocation import Allotted, allot, places_for
 from messiahs.core.executor.claims import grant
-from messiahs.core.executor.reservations import may_use_reserved, note_served, note_starved
+from messiahs.core.executor.reservations import note_served, note_starved
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.limits import LONGEST_LEASE_NS
 from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
-from messiahs.core.interface.policies import Accepted, Asker, Need, Refused
+from messiahs.core.interface.policies import Accepted, Need, Refused
 from messiahs.core.interface.rows import PassedClaimRow
-from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
-from messiahs.core.model.instants import Instant, after
+from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.model.places import machine_of
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
-from messiahs.core.relay.claim_relay import leads_toward
 from messiahs.core.relay.deliveries import why_too_long
 from messiahs.core.relay.named_ends import why_not_proved
 from messiahs.core.relay.reachability import avoid, refuse, why_avoided
 from messiahs.core.relay.splices import is_anchored, is_spliced, why_not_passed, without_readers
-from messiahs.core.search.asking_order import asking_order, candidates_for
+from messiahs.core.search.decisions import begun, decide_others, decide_own, take_own
 from messiahs.core.search.foreign_tasks import marked
 from messiahs.core.search.own_answer import (
     count_none_here,
     count_refused,
-    note_none_here,
-    own_reason,
     subject_of,
-    why_none_here,
 )
 from messiahs.core.search.routing import (
-    MARGIN_NS,
     Arrived,
     after_accept,
     answer_deny,
@@ -49,20 +41,17 @@ from messiahs.core.search.routing import (
     bounded,
     count_at_once,
     count_given,
-    is_climbing,
     on_deny,
     register,
     search_of,
 )
-from messiahs.core.search.search_notes import hand_to_origin, note_here
-from messiahs.core.search.unwanted import NOT_ALLOTTED, why_barred, with_bar
+from messiahs.core.search.search_notes import hand_to_origin
+from messiahs.core.search.unwanted import NOT_ALLOTTED
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
-from messiahs.core.task_filter.containment import why_not_contained
+from messiahs.core.task_filter.acceptance import judge, refusal_of
 from messiahs.core.task_filter.local_resources import own_sdv
-from messiahs.core.task_filter.matching import need_of, why_not_here, why_too_costly
-from messiahs.core.task_filter.maxima import why_beyond
+from messiahs.core.task_filter.matching import need_of, why_not_here
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
 
 
@@ -84,18 +73,7 @@ def on_sched_request(
         reason = refusal_of(state, request.tdv, asker, verdict, slots=need.slots, now=now)
         count_refused(state, request, asker, verdict, reason.why, now=now)
         return answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
-    search = Search(
-        request=request,
-        asker=asker,
-        need=need,
-        left=request.count,
-        allowed=_allowed_places(state, request, asker, need, now),
-        asks_left=request.asks_left,
-        until=after(now, request.remaining_ns - MARGIN_NS),
-        reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
-        record=SearchRecord(at=now) if asker.relation is Relation.SELF else None,
-    )
-    return _work_on(state, search, verdict, arrived, now=now)
+    return _work_on(state, begun(state, request, asker, need, now=now), verdict, is_first=arrived.is_first, now=now)
 
 
 def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -159,62 +137,33 @@ def _granted_by(state: ModuleState, claim: ClaimId) -> SystemId | None:
 
 
 def _work_on(
-    state: ModuleState, search: Search, verdict: Accepted | Refused, arrived: Arrived, *, now: Instant
+    state: ModuleState, search: Search, verdict: Accepted | Refused, /, *, is_first: bool, now: Instant
 ) -> tuple[Action, ...]:
     request, need = subject_of(search)
     actions: list[Action] = []
-    # A search that climbs after it was descending: this module and its children have already answered.
-    is_near = request.near is not None and search.asker.relation is Relation.SELF
-    is_open = isinstance(verdict, Accepted) and arrived.is_first and not is_near
-    bar = why_barred(state, request, search.asker, now) if is_open else None
-    is_contained = not why_not_contained(state, request.tdv, is_foreign=request.is_foreign, now=now)
-    is_wanted = is_open and is_contained and bar is None
-    is_wanted = is_wanted and not why_beyond(request.tdv, state.identity.maxima)
-    wanted = min(search.left, _allowed_here(state, search, now)) if is_wanted else 0
-    allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
-    places = _places_for(state, search, allotted, now) if allotted.places else 0
-    if places:
+    own = decide_own(state, search, verdict, is_first=is_first, now=now)
+    if own.places:
         note_served(state, search, now)
         accepted = verdict if isinstance(verdict, Accepted) else Accepted()
-        allotted = replace(allotted, places=places)
+        allotted = replace(own.allotted, places=own.places)
         accept, granted = grant(state, request, allotted, asker=search.asker, accepted=accepted, now=now)
-        search.left -= places
-        search.allowed -= places
-        note_here(state, search, places=places)
-        state.request_tally.grant(search.asker.system, request, places=places, now=now)
+        take_own(state, search, own)
+        state.request_tally.grant(search.asker.system, request, places=own.places, now=now)
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
-    elif allotted.places:
-        actions.extend(note_starved(state, search, allotted.need, now))
-    _note_demand(state, search, need, is_open=is_wanted, now=now)
+    elif own.allotted.places:
+        actions.extend(note_starved(state, search, own.allotted.need, now))
+    _note_demand(state, search, need, is_open=own.is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
-    relations = _allowed(arrived, verdict, is_open=is_open or is_near)
-    candidates = candidates_for(state, search, relations, now=now)
-    if is_near:
-        candidates = tuple(each for each in candidates if leads_toward(state, request, each.system))
-    views = {each.system: each.view for each in candidates}
-    why_not_judged = why_too_costly(need, views, state.updates.overview)
-    if why_not_judged:
-        search.reason = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=why_not_judged)
-        if not places and not is_near and arrived.is_first:
+    others = decide_others(state, search, verdict, own, now=now)
+    if is_first and not own.places and not own.is_near:
+        if others.is_too_costly:
             count_at_once(state, request, search.asker, search.reason, now=now)
-        return (*actions, *ask_others(state, search, (), now=now))
-    ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
-    own = why_none_here(state, search, verdict, now=now)
-    search.reason = own_reason(state, search, own, candidates, ranked=ranked, now=now)
-    search.reason = with_bar(search.reason, bar)
-    if not places and not is_near:
-        note_none_here(state, search, own, bar)
-        if arrived.is_first:
-            bar = bar or (NOT_ALLOTTED if wanted and not allotted.places else None)
-            count_none_here(state, search, own, bar, now=now)
-    untried = asking_order(state, search, candidates, ranked, now=now)
-    return (*actions, *ask_others(state, search, untried, now=now))
-
-
-def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
-    return places_for(state, allotted.need, allotted.places, uses_reserved=may_use_reserved(state, search, now))
+        else:
+            bar = own.bar or (NOT_ALLOTTED if own.wanted and not own.allotted.places else None)
+            count_none_here(state, search, others.own, bar, now=now)
+    return (*actions, *ask_others(state, search, others.order, now=now))
 
 
 def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: bool, now: Instant) -> None:
@@ -226,41 +175,6 @@ def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: boo
         remember_demand(state, search, now)
     elif not search.left:
         forget_demand(state, search)
-
-
-def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:
-    # Local users are not gated for forwarding: a refusal concerns the own machine only.
-    descends = is_open or (arrived.asker.relation is Relation.SELF and isinstance(verdict, Refused))
-    return ((Relation.CHILD,) if descends else ()) + (
-        (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
-    )
-
-
-def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, need: Need, now: Instant, /) -> int:
-    """Return how many of the wanted places the policy allows to this system and its children.
-
-    Local users are not gated for forwarding.
-    """
-    return request.count if asker.relation is Relation.SELF else _accepted_places(state, request, asker, need, now)
-
-
-def _allowed_here(state: ModuleState, search: Search, now: Instant) -> int:
-    """Return how many places the policy allows on the own machine, which local users share like others."""
-    if search.asker.relation is not Relation.SELF:
-        return search.allowed
-    request, need = subject_of(search)
-    return _accepted_places(state, request, search.asker, need, now)
-
-
-def _accepted_places(state: ModuleState, request: SchedRequest, asker: Asker, need: Need, now: Instant, /) -> int:
-    """Return how many of the wanted places the policy accepts; it accepts one."""
-
-    def is_refused(places: int) -> bool:
-        return isinstance(judge(state, request.tdv, asker, slots=places * need.slots, now=now), Refused)
-
-    if not is_refused(request.count):
-        return request.count
-    return bisect_left(range(1, request.count), True, key=is_refused)
 
 
 def _pass_accept(
