@@ -29,6 +29,7 @@ from messiahs.core.origin import waiting as rounds
 from messiahs.core.relay import byte_route, links_down
 from messiahs.core.relay.byte_route import leg_of, may_access, may_pass_through
 from messiahs.core.search import known_machines as machines
+from messiahs.core.search import planning
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import exchanged as exchanged_vectors
 from messiahs.core.update.counting import counting_of
@@ -44,7 +45,7 @@ dependent_on, ended_since, open_members = retention.dependent_on, retention.ende
 has_key, round_of, known_machines = retention.has_key, rounds.round_of, machines.known_machines
 own_sums, neighbor_view, sight_of = vector_queries.own_sums, vector_queries.neighbor_view, vector_queries.sight_of
 exchanged, disclosed, advertised = exchanged_vectors.exchanged, vector_queries.disclosed, vector_queries.advertised
-demand_report = vector_queries.demand_report
+demand_report, plan_of = vector_queries.demand_report, planning.plan_of
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 

@@ -76,17 +76,25 @@ def forget(state: ModuleState, shape: Shape) -> None:
         state.origin.next_in_turn = None
 
 
-def gives_way(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
-    """Return whether a claim that has room takes no more tasks; the shape that it gives way to searches again."""
+def first_before(state: ModuleState, claim: HeldClaim, now: Instant) -> Shape | None:
+    """Return the shape to which a claim that has room gives way, so that it takes no more tasks; None if it takes some.
+
+    Only what was chosen last is kept in the state of the origin.
+    """
     assert claim.began_at is not None, "a claim is held from `hold` on"
     if not state.origin.unserved or now - claim.began_at < TURN_NS:
-        return False
+        return None
     chosen = _next_in_turn(state, now)
     used_ns = usage_of(state, claim.shape.user, now)
     waiting = ((state.origin.shapes_by_number.get(number), usage_ns <= used_ns) for number, usage_ns in chosen)
     unserved = ((shape, is_less) for shape, is_less in waiting if _is_unserved(shape))
     first = (shape for shape, is_less in unserved if _is_before(state, shape, claim, is_less=is_less, now=now))
-    before = next(first, None)
+    return next(first, None)
+
+
+def gives_way(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
+    """Return whether a claim that has room takes no more tasks; the shape that it gives way to searches again."""
+    before = first_before(state, claim, now)
     if before is None:
         return False
     forget(state, before)

@@ -19,7 +19,6 @@ from messiahs.core.model.instants import Instant, after
 from messiahs.core.origin.resting import watch_lease
 from messiahs.core.origin.time_limits import allowed_ns, with_grace_ns
 from messiahs.core.relay.deliveries import key_of
-from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 from messiahs.core.task_filter.matching import time_limit_ns
@@ -58,16 +57,16 @@ def do_all_run(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
     return all(_runs(state, each, attempt, now) for each in there for attempt in each.bound)
 
 
-def end_if_overdue(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Bind no more tasks to a claim that still holds one after its time."""
+def is_overdue(state: ModuleState, claim: HeldClaim, now: Instant) -> bool:
+    """Return whether a claim still holds a task after its time, so that no more are bound to it."""
     limit_ns = time_limit_ns(claim.row.tdv)
     if limit_ns is None or claim.is_ending or not claim.bound or not is_bounded(claim):
-        return
+        return False
     # Spares the exact look, once for each task that ends.
-    if now - min(claim.bound.values()) > limit_ns:
-        ends = [not_after(state, claim, attempt, now) for attempt in claim.bound]
-        if any(end is not None and end <= now for end in ends):
-            claim.enter(HeldPhase.ENDING)
+    if now - min(claim.bound.values()) <= limit_ns:
+        return False
+    ends = [not_after(state, claim, attempt, now) for attempt in claim.bound]
+    return any(end is not None and end <= now for end in ends)
 
 
 def answer_late(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:

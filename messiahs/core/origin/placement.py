@@ -9,14 +9,12 @@ from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, Forget, SendControl, SendTasks, Store
 from messiahs.core.interface.history import HistoryEntry
-from messiahs.core.interface.limits import ASK_LIMIT
 from messiahs.core.interface.messages import (
     BoundTask,
     ClaimEnd,
     Command,
     Reason,
     SchedAccept,
-    SchedRequest,
     Substate,
     TaskTransfer,
 )
@@ -30,14 +28,15 @@ from messiahs.core.model.trace_context import in_span_of
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.denial import deny_in_pause, deny_unwilling
 from messiahs.core.origin.giving_way import gives_way, note_denied, note_granted, yield_quantum
-from messiahs.core.origin.not_after import answer_late, end_if_overdue, wanted_lease_ns
+from messiahs.core.origin.not_after import answer_late, is_overdue
+from messiahs.core.origin.own_requests import request_for
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.resting import await_status, rests_until, round_waits_until, watch_lease, why_it_rests
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, unplaced
 from messiahs.core.origin.task_history import longer, way_entry
 from messiahs.core.origin.unmet import note_lack
 from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
-from messiahs.core.relay.deliveries import limit_claim, note_held
+from messiahs.core.relay.deliveries import most_bound, note_held
 from messiahs.core.state.lives import HeldPhase, ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
@@ -176,8 +175,9 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     tasks: list[BoundTask] = []
     if rests_until(state) > now:
         return ()
-    limit_claim(state, claim)
-    end_if_overdue(state, claim, now)
+    claim.most = most_bound(state, claim)
+    if is_overdue(state, claim, now):
+        claim.enter(HeldPhase.ENDING)
     room = min(claim.shape.count, room_in(state, claim))
     if room and gives_way(state, claim, now):
         claim.enter(HeldPhase.ENDING)
@@ -306,27 +306,11 @@ def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
 
 
 def _start_search(state: ModuleState, shape: Shape) -> Action:
-    tdv, requirement = shape.key
     search = SearchId(state.randomness.bits(128).to_bytes(16))
     shape.enter(ShapePhase.SEARCHING)
     shape.request, shape.search = state.next_message_id(), None
     state.origin.requests[shape.request] = shape
-    request = SchedRequest(
-        id=shape.request,
-        search=search,
-        origin=state.system,
-        tdv=tdv,
-        requirement=requirement,
-        count=min(unplaced(shape), shape.promised or ASK_LIMIT, ASK_LIMIT),
-        hops_left=state.policy.limits.hops,
-        asks_left=state.policy.limits.asks,
-        remaining_ns=state.policy.timeouts.request_ns,
-        answers=shape.answers,
-        trust=state.identity.trust,
-        dialers=(state.identity.key,) if state.identity.key else (),
-        near=shape.near,
-        lease_ns=wanted_lease_ns(tdv, longest_ns=state.policy.timeouts.lease_ns),
-    )
+    request = request_for(state, shape, number=shape.request, search=search, tasks=unplaced(shape))
     shape.answers, shape.is_near, shape.near = None, shape.near is not None, None
     return SendControl(to=state.system, message=request)
 

@@ -21,21 +21,26 @@ def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
     """Return the shape with a key; it is created if no task of it waits or runs."""
     shape = state.origin.shapes.get(key)
     if shape is None:
-        requirement = state.parse(key[1])
-        assert not isinstance(requirement, BadPredicate), "it was parsed when it was submitted"
         state.origin.shapes_made += 1
-        stated = key[0].description()
-        priority = stated.get("priority", 0)
-        shape = Shape(
-            key=key,
-            number=state.origin.shapes_made,
-            need=need_of(key[0], requirement),
-            user=str(stated.get("user", "")),
-            priority=priority if isinstance(priority, int) else 0,
-        )
+        shape = new_shape(state, key, number=state.origin.shapes_made)
         state.origin.shapes[key] = shape
         state.origin.shapes_by_number[shape.number] = shape
     return shape
+
+
+def new_shape(state: ModuleState, key: ShapeKey, *, number: int) -> Shape:
+    """Return a shape without tasks, which is not entered."""
+    requirement = state.parse(key[1])
+    assert not isinstance(requirement, BadPredicate), "it was parsed when it was submitted"
+    stated = key[0].description()
+    priority = stated.get("priority", 0)
+    return Shape(
+        key=key,
+        number=number,
+        need=need_of(key[0], requirement),
+        user=str(stated.get("user", "")),
+        priority=priority if isinstance(priority, int) else 0,
+    )
 
 
 def user_of_next(state: ModuleState) -> str | None:

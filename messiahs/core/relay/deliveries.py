@@ -68,15 +68,14 @@ def window_at(state: ModuleState, claim: HeldClaim) -> int:
     return min(1 + record.results, WINDOW_LIMIT)
 
 
-def limit_claim(state: ModuleState, claim: HeldClaim) -> None:
-    """Set how many tasks may be bound to a claim as far as the window of its machine allows now."""
+def most_bound(state: ModuleState, claim: HeldClaim) -> int:
+    """Return how many tasks may be bound to a claim as far as the window of its machine allows now."""
     window = window_at(state, claim)
     if window >= WINDOW_LIMIT:
-        claim.most = WINDOW_LIMIT
-        return
+        return WINDOW_LIMIT
     key = key_of(claim)
     bound = sum(len(each.bound) for each in state.origin.claims.values() if key_of(each) == key)
-    claim.most = len(claim.bound) + max(0, window - bound)
+    return len(claim.bound) + max(0, window - bound)
 
 
 def full_machines(state: ModuleState, via: SystemId) -> tuple[bytes, ...]:
