@@ -19,6 +19,7 @@ _HOMES: Final = {
     "ModuleUnreachableError": "messiahs.errors",
     "PythonMismatchError": "messiahs.errors",
     "TaskFailedError": "messiahs.errors",
+    "TaskPlan": "messiahs.client.plans",
     "TaskStatus": "messiahs.client.status",
     "UnknownTaskError": "messiahs.errors",
     "WorkflowError": "messiahs.errors",

@@ -2,6 +2,7 @@ from typing import Final
 
 from messiahs.client.asynchronous import AsyncClient as AsyncClient
 from messiahs.client.futures.executor import Executor as Executor
+from messiahs.client.plans import TaskPlan as TaskPlan
 from messiahs.client.status import TaskStatus as TaskStatus
 from messiahs.client.tasks import Client as Client
 from messiahs.client.tasks import connect as connect

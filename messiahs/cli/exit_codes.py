@@ -7,6 +7,9 @@ from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable
 
 USAGE = 2
+WOULD_WAIT = 3
+WOULD_BE_DENIED = 4
+"""Exit codes of `plan`, which is 0 for a task that would start."""
 FEDERATION_FAILED = 125
 NOT_FOUND = 127
 KILLED_BY_ITS_USER = 130

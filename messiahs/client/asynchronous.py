@@ -16,6 +16,7 @@ from messiahs.client.cleaning import Cleaned
 from messiahs.client.connection import PATIENCE_SECONDS, Connection, Document, OnConnection
 from messiahs.client.locating import task_of
 from messiahs.client.members import SINGLE, Members
+from messiahs.client.plans import TaskPlan
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import TaskStatus
 from messiahs.client.task_options import TaskOptions
@@ -77,6 +78,19 @@ class AsyncClient:
         """Submit a task and return its id (`Client.submit`); progress is reported in another thread."""
         submit = partial(self._client.submit, command, members=members, on_progress=on_progress, **options)
         return await self._call(submit)
+
+    async def plan(
+        self,
+        command: Sequence[str | PathLike[str]],
+        *,
+        members: Members = SINGLE,
+        on_progress: OnProgress = silent,
+        **options: Unpack[TaskOptions],
+    ) -> TaskPlan:
+        """Return what would become of a task if it were submitted now (`Client.plan`)."""
+        return await self._call(
+            partial(self._client.plan, command, members=members, on_progress=on_progress, **options)
+        )
 
     async def submit_file(
         self, path: str | PathLike[str], *, key: str | None = None, on_progress: OnProgress = silent

@@ -95,10 +95,7 @@ class ModuleClient:
         return self._connection.ask("POST", "/v1/policy", body={"text": text, "file": file}, patience=self.patience)
 
     def preview(self, neighbor: str, *, text: str | None = None, file: str = "") -> Document:
-        """Return the vector that a neighbor gets `now`, and with a policy's text the one `under` that policy.
-
-        Only root and the module's own user may try a policy.
-        """
+        """Return the vector that a neighbor gets `now`, and `under` a policy: root and its user may try one."""
         body = {"neighbor": neighbor, "text": text, "file": file}
         return self._connection.ask("POST", "/v1/preview", body=body, patience=self.patience)
 
@@ -106,8 +103,7 @@ class ModuleClient:
         """Let the module take over its changed settings file, as far as it can while it runs; repeat it as you like.
 
         Returns `{"name", "applied", "waiting", "kept"}`, lists of lines: what changed now, what waits for a restart,
-        and where the module differs from its file because of changes at run time. Only root and the module's own user
-        may do this.
+        and what differs from the file by changes at run time. Only root and the module's own user may do this.
         """
         return self._connection.ask("POST", "/v1/settings", body={}, patience=self.patience)
 
@@ -267,6 +263,10 @@ class ModuleClient:
     def submit(self, submission: Submission) -> str:
         """Submit a task and return its id; it is stored when this returns."""
         return str(self._connection.ask("POST", "/v1/tasks", body=submission.document(), patience=self.patience)["id"])
+
+    def plan(self, submission: Submission) -> Document:
+        """Return what would become of a submission now (`TaskPlan`); nothing is submitted."""
+        return self._connection.ask("POST", "/v1/plan", body=submission.document(), patience=self.patience)
 
     def knows_key(self, key: str, *, is_file: bool) -> bool:
         """Return whether a submit of this user with a key is stored, or a file of tasks."""

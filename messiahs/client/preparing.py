@@ -63,6 +63,24 @@ def prepared_submission(
         return finished_submission(module, request, prepared, is_repeated=is_repeated)
 
 
+def planned_submission(
+    command: Sequence[str | PathLike[str]],
+    *,
+    options: TaskOptions,
+    members: Members = SINGLE,
+    on_progress: OnProgress = silent,
+) -> Submission:
+    """Hash the inputs and return the submission of a plan: nothing is uploaded, and no output of a task is kept.
+
+    Tasks of which outputs are wanted only have to end with exit code 0. Raises what `prepared_submission` does.
+    """
+    with ExitStack() as stack:
+        request = checked_request(command, options, members, archives=OpenArchives(stack, on_progress))
+        submission = _submission_of(request, local_inputs(request, on_progress=on_progress))
+        taken = dict.fromkeys((output.task, When.OK.value) for output in request.outputs)
+        return replace(submission, after=(*submission.after, *taken))
+
+
 @dataclass(slots=True)
 class OpenArchives:
     """The images and environments of tasks, each once (mutable); temporary archives are removed with the stack."""

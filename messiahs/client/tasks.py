@@ -29,7 +29,8 @@ from messiahs.client.locating import (
 from messiahs.client.member_logs import member_logs
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
-from messiahs.client.preparing import prepared_submission, uploaded_inputs
+from messiahs.client.plans import TaskPlan
+from messiahs.client.preparing import planned_submission, prepared_submission, uploaded_inputs
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import Ended, TaskStatus, is_final
 from messiahs.client.task_options import TaskOptions, checked_age, checked_folder, checked_timeout
@@ -105,6 +106,24 @@ class Client:
         with self.at() as module:
             submission = prepared_submission(module, command, options=options, members=members, on_progress=on_progress)
             return module.submit(submission)
+
+    def plan(
+        self,
+        command: Sequence[str | PathLike[str]],
+        *,
+        members: Members = SINGLE,
+        on_progress: OnProgress = silent,
+        **options: Unpack[TaskOptions],
+    ) -> TaskPlan:
+        """Return what would become of a task if it were submitted now, and why; nothing is submitted, sent or stored.
+
+        The options are those of `submit`; those that do not concern its place, such as `key`, have no effect. Input
+        files are read, for what they tell about the machine that is needed, and not uploaded. Raises `ClientError` for
+        what `submit` would refuse.
+        """
+        submission = planned_submission(command, options=options, members=members, on_progress=on_progress)
+        with self.at() as module:
+            return cast("TaskPlan", module.plan(submission))
 
     def submit_file(
         self, path: str | PathLike[str], *, key: str | None = None, on_progress: OnProgress = silent

@@ -55,6 +55,16 @@ def test_inputs_outputs_and_logs_cross_and_the_origin_reads_the_name_of_the_bord
 
 
 @pytest.mark.parametrize(("origin", "machine"), WAYS, ids=map("-".join, WAYS))
+def test_a_plan_has_the_border_as_it_shows_itself_and_nobody_behind_it(sites: Sites, origin: str, machine: str) -> None:
+    here, words = sites.at(origin), (*on(machine), "--", "true")
+    planned = json.loads(here.run("plan", "--json", *words).stdout)
+    assert planned["outcome"] == "start"
+    printed = here.run("plan", *words).stdout
+    assert "would start now, if a neighbor that shows room agrees" in printed
+    assert shown_names(origin, (planned, printed)) == []
+
+
+@pytest.mark.parametrize(("origin", "machine"), WAYS, ids=map("-".join, WAYS))
 def test_standard_input_crosses_and_goes_on_after_each_border_was_killed(
     sites: Sites, origin: str, machine: str
 ) -> None:

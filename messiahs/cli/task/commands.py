@@ -30,6 +30,7 @@ from messiahs.cli.output import print_document, print_text
 from messiahs.cli.shell.completing import files, task_ids
 from messiahs.cli.task.by_hand import hold, move, release, revoke
 from messiahs.cli.task.modules import client_of, done_for_each, located
+from messiahs.cli.task.planning import plan
 from messiahs.cli.task.sentences import cancelled_text, waited_text
 from messiahs.client.locating import member_of
 from messiahs.client.members import SINGLE, Members
@@ -52,7 +53,7 @@ def task() -> None:
     """
 
 
-for _act in (revoke, move, hold, release):
+for _act in (plan, revoke, move, hold, release):
     task.add_command(_act)
 
 

@@ -1,6 +1,6 @@
 """The search for the place of a task, for people: who was asked and why in this order, and what would help."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from messiahs.cli.output import local_time, reason_lines, with_local_times
@@ -33,9 +33,9 @@ def search_lines(document: Document) -> Iterator[str]:
         yield _waits_for(present)
     if search:
         yield f"asked since {local_time(search['at'])}, in this order:"
-        yield from (f"  {line}" for line in _order_lines(search, is_whole=not document.get("reasons")))
+        yield from (f"  {line}" for line in order_lines(search, is_whole=not document.get("reasons")))
     if machines:
-        yield from _change_lines(machines, search)
+        yield from change_lines(machines, search)
 
 
 def _waits_for(present: Document) -> str:
@@ -45,21 +45,8 @@ def _waits_for(present: Document) -> str:
     return f"waits for a free place: {at}, or as soon as a neighbor shows room"
 
 
-def _order_lines(search: Document, *, is_whole: bool) -> Iterator[str]:
-    """Yield a line for each system, with `is_whole` also what others behind it said, which the reasons have else."""
-    for place, asked in enumerate(search["order"], 1):
-        yield printable(with_local_times(f"{place}. {asked['system']} ({asked['why']}): {_answer(asked)}"))
-        if is_whole and asked["reasons"]:
-            yield from (f"   {line}" for line in reason_lines(asked["reasons"][0].get("hops", ()), depth=1))
-    if not search["order"]:
-        yield "nobody: no neighbor that is linked shows a machine that could take it"
-    for left in search["left_out"]:
-        yield printable(f"not {left['system']}: {code_text(left['code'])}, by what it has reported")
-    if search["unlisted"]:
-        yield f"and {counted(search['unlisted'], 'system')} more"
-
-
-def _answer(asked: Document) -> str:
+def asked_text(asked: Document) -> str:
+    """Return what a system that was asked has answered, in words."""
     if asked["answer"] == "granted":
         return f"granted {counted(asked['places'], 'place')}"
     if asked["answer"] in ("asked", "not_asked"):
@@ -70,7 +57,21 @@ def _answer(asked: Document) -> str:
     return reason_text(reason).removeprefix(f"{asked['system']}: ")
 
 
-def _change_lines(machines: Document, search: Document | None) -> Iterator[str]:
+def order_lines(search: Document, *, is_whole: bool, answer: Callable[[Document], str] = asked_text) -> Iterator[str]:
+    """Yield a line for each system, with `is_whole` also what others behind it said, which the reasons have else."""
+    for place, asked in enumerate(search["order"], 1):
+        yield printable(with_local_times(f"{place}. {asked['system']} ({asked['why']}): {answer(asked)}"))
+        if is_whole and asked["reasons"]:
+            yield from (f"   {line}" for line in reason_lines(asked["reasons"][0].get("hops", ()), depth=1))
+    if not search["order"]:
+        yield "nobody: no neighbor that is linked shows a machine that could take it"
+    for left in search["left_out"]:
+        yield printable(f"not {left['system']}: {code_text(left['code'])}, by what it has reported")
+    if search["unlisted"]:
+        yield f"and {counted(search['unlisted'], 'system')} more"
+
+
+def change_lines(machines: Document, search: Document | None) -> Iterator[str]:
     """Yield how many machines fit a task, and what would have to change so that one takes it."""
     known = counted(machines["known"], "machine known here")
     yield f"{_range(machines)} of {known} could take it, if idle and if the owner agrees"

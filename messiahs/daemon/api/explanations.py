@@ -9,6 +9,7 @@ from messiahs.core.interface.search_record import AskedSystem, SearchRecord
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.origin.array_members import tdv_of
+from messiahs.core.origin.waiting import Round
 from messiahs.core.vectors.vectors import Vector
 from messiahs.daemon.api.paced_handlers import in_thread
 from messiahs.daemon.api.task_search import Found, Tasks
@@ -41,13 +42,7 @@ class Explanations:
         return {
             **document,
             "search": None if search is None else search_document(search, own=self._host.system),
-            "round": None
-            if present is None
-            else {
-                "is_searching": present.is_searching,
-                "asking": present.asking,
-                "next_at": None if present.is_searching else time_document(present.next_at),
-            },
+            "round": None if present is None else round_document(present),
             "machines": await self._machines_for(tdv, requirement) if has_machines else None,
         }
 
@@ -60,6 +55,15 @@ class Explanations:
                 self._machines.clear()
             self._machines[tdv, requirement] = found
         return found
+
+
+def round_document(present: Round) -> Document:
+    """Describe what tasks without a place wait for."""
+    return {
+        "is_searching": present.is_searching,
+        "asking": present.asking,
+        "next_at": None if present.is_searching else time_document(present.next_at),
+    }
 
 
 def search_document(search: SearchRecord, *, own: SystemId) -> Document:

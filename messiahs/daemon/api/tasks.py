@@ -14,7 +14,6 @@ from aiohttp import web
 from messiahs.core.interface.dependencies import Predecessor
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.rows import SubmissionRow
-from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import TaskId, part_key
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.output_names import LOGS
@@ -25,7 +24,7 @@ from messiahs.daemon.api.connection_limits import end_with_client, have_alone
 from messiahs.daemon.api.explanations import Explanations
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.logs import Logs
-from messiahs.daemon.api.notifying import as_seen_by, notification_of
+from messiahs.daemon.api.notifying import as_seen_by
 from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.pieces import Pieces
 from messiahs.daemon.api.predecessors import (
@@ -33,8 +32,6 @@ from messiahs.daemon.api.predecessors import (
     Ends,
     conditions_of_retry,
     ends_awaited,
-    ends_named,
-    predecessors_named,
     predecessors_of,
     predecessors_stated,
 )
@@ -52,9 +49,9 @@ from messiahs.daemon.api.requests import (
     user_of,
 )
 from messiahs.daemon.api.same_key import difference
-from messiahs.daemon.api.submit_body import LISTS, RetryBody, SubmitBody, hashes_in, own_key, submitting
-from messiahs.daemon.api.submit_checks import checking, problem_of_key, replacing
-from messiahs.daemon.api.submit_room import why_no_room
+from messiahs.daemon.api.submit_body import LISTS, RetryBody, hashes_in, own_key
+from messiahs.daemon.api.submit_checks import replacing
+from messiahs.daemon.api.submitted import predecessors_for, refused_dependency, refused_submit, submit_of, submitted_by
 from messiahs.daemon.api.task_search import Found, Tasks, each_of, in_turn, states_of
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
@@ -83,44 +80,31 @@ class TasksApi:
         ]
 
     async def _submit(self, request: web.Request) -> web.Response:
-        try:
-            body = await body_of(request, SubmitBody, LISTS)
-        except msgspec.MsgspecError as error:
-            return refusal(400, f"the request is not a submit: {error}")
-        problem = problem_of_key(body.key) or await in_slices(checking(body))
-        if problem:
-            return refusal(400, problem)
-        notification = notification_of(body, request, self._host)
-        if isinstance(notification, str):
-            return refusal(403, notification)
-        key = own_key(user_of(request), body.key)
-        if why := why_no_room(self._host.store, user_of(request), is_known=self._tasks.has_key(key)):
-            return refusal(507, why)
+        body = await submit_of(request)
+        if isinstance(body, web.Response):
+            return body
+        alone = await submitted_by(request, body, self._host, self._tasks)
+        if isinstance(alone, web.Response):
+            return alone
         missing = await in_slices(finding_missing(self._host.files, hashes_in(body), of=supplier_at(request)))
         if missing:
             return refusal(409, upload_first(missing))
-        tdv = TDV(sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.system, "user": user_of(request)}))
         asked: list[Submitted] = []
-        alone = await in_slices(submitting(body, tdv, key=key, notification=notification))
 
         async def submit() -> Callable[[AnswerTo], Submitted]:
-            if self._tasks.has_key(key):
+            if self._tasks.has_key(alone.key):
                 after = predecessors_stated(body.after, self._tasks)
             else:
-                user, here = user_of(request), self._host.system
-                ends = await ends_named(body.after, self._tasks)
-                after = await predecessors_named(
-                    body.after, self._tasks, ends=ends, members=body.members, user=user, here=here
-                )
+                after = await predecessors_for(request, body, self._host, self._tasks)
             asked.append(replace(alone, after=after))
             return lambda answer_to: replace(asked[-1], answer_to=answer_to)
 
         try:
             answer = await ask_stored(self._host, submit, request)
         except DependencyError as error:
-            return refusal(403 if error.is_of_another_user else 400, str(error), unknown_task=error.unknown)
+            return refused_dependency(error)
         if answer.problem or answer.task is None:
-            return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
+            return refused_submit(answer.problem)
         # An earlier submit may have used the same key.
         found = await self._tasks.look_up(str(answer.task))
         other = "" if found is None else difference(found.submission, asked[-1])
