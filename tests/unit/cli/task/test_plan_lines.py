@@ -105,7 +105,7 @@ def test_tasks_ahead_come_with_what_their_last_search_was_answered() -> None:
             {
                 "outcome": "deny",
                 "tasks": 0,
-                "reasons": [reason("home", "dependency_failed", text="home.1 did not end")],
+                "reasons": [reason("home", "dependency_failed", text="left.1 failed")],
             },
             "would be denied, since it would wait in vain",
         ),
@@ -134,4 +134,6 @@ def test_the_exit_code_says_what_would_become_of_the_task(
     assert (method, path) == ("POST", "/v1/plan")
     assert (body["tdv"], body["members"], body["argv"]) == ({"mem": 1 << 30}, 3, ["cat", "data"])
     assert body["after"] == [{"on": "left.3", "when": "ok"}]
-    assert [file["name"] for file in body["inputs"]] == ["data"]
+    inputs = body["inputs"]
+    assert isinstance(inputs, list)
+    assert [file["name"] for file in inputs] == ["data"]
