@@ -33,7 +33,6 @@ from messiahs.daemon.api.member_logs import MemberLogsApi
 from messiahs.daemon.api.membership import MembershipApi
 from messiahs.daemon.api.neighbors import NeighborsApi
 from messiahs.daemon.api.parents import ParentsApi
-from messiahs.daemon.api.planning import PlansApi
 from messiahs.daemon.api.policy import PolicyApi
 from messiahs.daemon.api.reach import ReachApi
 from messiahs.daemon.api.server import ModuleApi, serve
@@ -180,7 +179,6 @@ def _routes(
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
         TasksApi(assembly.host, logs),
-        PlansApi(assembly.host),
         WorkflowsApi(assembly.host),
         MemberLogsApi(assembly.host, logs),
         ByHandApi(assembly.host),

@@ -105,7 +105,7 @@ def decide_own(
     )
 
 
-def take_own(state: ModuleState, search: Search, own: OwnDecision) -> None:
+def take_own(state: ModuleState, search: Search, own: OwnDecision, /) -> None:
     """Count the places that the own machine grants to a search."""
     search.left -= own.places
     search.allowed -= own.places

@@ -47,17 +47,16 @@ class PlansApi:
         except DependencyError as error:
             return refused_dependency(error)
         await NextSlice(_DECIDE_NS)
-        state = self._host.module.state
         event, now = replace(alone, after=after), self._host.clock.now()
-        plan = queries.plan_of(state, event, SystemRandomness(), now=now)
+        plan = queries.plan_of(self._host.module.state, event, SystemRandomness(), now=now)
         if isinstance(plan, str):
             return refused_submit(plan)
         return web.json_response(await self._document(plan))
 
     async def _document(self, plan: Plan) -> Document:
-        state, own = self._host.module.state, self._host.system
-        present = queries.round_of(state, plan.tdv, plan.requirement) if plan.ahead else None
-        known = queries.known_machines(state)
+        module, own = self._host.module, self._host.system
+        present = queries.round_of(module.state, plan.tdv, plan.requirement) if plan.ahead else None
+        known = queries.known_machines(module.state)
         return {
             **plan_document(plan, own=own),
             "round": None if present is None else round_document(present),

@@ -27,6 +27,7 @@ from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.notifying import as_seen_by
 from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.pieces import Pieces
+from messiahs.daemon.api.planning import PlansApi
 from messiahs.daemon.api.predecessors import (
     DependencyError,
     Ends,
@@ -77,6 +78,7 @@ class TasksApi:
             web.get("/v1/tasks/{id}/logs", self._read_logs),
             web.post("/v1/tasks/{id}/cancel", self._cancel),
             web.post("/v1/tasks/{id}/retry", self._retry),
+            *PlansApi(self._host).routes(),
         ]
 
     async def _submit(self, request: web.Request) -> web.Response:
