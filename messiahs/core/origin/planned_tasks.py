@@ -48,7 +48,7 @@ def planned_tasks(state: ModuleState, event: Submitted, now: Instant) -> Planned
         return without_end(event.answer_to, outcomes).problem
     # That outputs of others become inputs first takes no decision.
     after = tuple(replace(each.dependency, outputs=()) for each in outcomes)
-    row = row_of(event, TaskId(state.system, state.epoch, 0), after=after, now=now)
+    row = row_of(event, TaskId(state.system, state.epoch, 0), key=event.key, after=after, now=now)
     blocked = [run for array in arrays_of(row) for run in open_in(state, array)]
     failed = [run for each in outcomes for bad in each.failed for run in bad.runs]
     runs = list(without([run_of(row, row.id)], merged((*blocked, *failed))))
