@@ -88,6 +88,14 @@ def _wanted_text(after: Document) -> str:
     return f", for its {', '.join(map(printable, names))}" if names else ""
 
 
+def may_run_text(task: Document) -> str:
+    """Return where, and until when, a task that was cancelled or moved may still run; empty if that is known."""
+    if not task.get("may_run_until"):
+        return ""
+    until = local_time(task["may_run_until"])
+    return printable(f"may run at {task['may_run_on']} until {until}: its module has not reported its end")
+
+
 def result_of(task: Document) -> str:
     """Return how a task ended: its cause if known, else its exit code or signal.
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from messiahs.config.quantities import DURATIONS, SIZES
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.texts import WITHHELD
 
 _CAUSES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -96,7 +97,12 @@ def reason_text(reason: Mapping[str, Any]) -> str:
     """Return who has no place for a task, and why, without those whom it has asked."""
     module, text, rule = reason.get("module"), reason.get("text") or "", reason.get("rule") or ""
     code = str(reason.get("code"))
-    if code in {"requirement_unmet", "timed_out", "lost", "unreachable"} and text and not rule:
+    if (
+        code in {"requirement_unmet", "timed_out", "lost", "unreachable"}
+        and text
+        and not rule
+        and not text.startswith(WITHHELD)
+    ):
         # The text says more than the code, which also means that a module did not answer, or that a task did not start,
         # or that a machine has as many tasks as it gets before its first results.
         return f"{module}: {text}"

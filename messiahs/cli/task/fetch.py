@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from messiahs.cli.options import PlaceOptions
-from messiahs.cli.output import outputs_text_of, print_document, print_text
+from messiahs.cli.output import may_run_text, outputs_text_of, print_document, print_text
 from messiahs.cli.progress import shown_progress
 from messiahs.cli.task.modules import client_of
 from messiahs.client.completion import unknown_in
@@ -77,20 +77,30 @@ def _found(name: str, options: PlaceOptions) -> _Found:
         answer = module.tasks(name, members=True)
         members = answer["tasks"]
         found.problems.extend(unknown_in(answer).values())
-        outputs = outputs_of_all(module, [member["id"] for member in members if is_final(member)])
+        outputs = outputs_of_all(module, [member["id"] for member in members if _has_ended(member)])
         for member in members:
-            if is_final(member):
+            if _has_ended(member):
                 left = outputs[member["id"]]
                 found.outputs += left
                 found.lacking += [] if left else [member["id"]]
                 found.ended += [member_of(member["id"])] if not member_of(name) and member_of(member["id"]) else []
                 if text := outputs_text_of(member):
                     found.texts.setdefault(text, []).append(member["id"])
+    open_ends: dict[str, list[str]] = {}
+    for member in members:
+        if is_final(member) and not _has_ended(member):
+            open_ends.setdefault(may_run_text(member), []).append(member["id"])
+    found.problems += [f"{_list(names)} {text}, and leaves outputs then" for text, names in open_ends.items()]
     running = [member["id"] for member in members if not is_final(member)]
     if running:
         subject = f"{len(running)} of {len(members)} members of {name} have" if len(members) > 1 else f"{name} has"
         found.problems.append(f"{subject} not ended yet; `messiahs wait {name}` waits for the end")
     return found
+
+
+def _has_ended(task: Document) -> bool:
+    """Whether a task has ended, and does not run on at its machine although it is cancelled."""
+    return is_final(task) and not may_run_text(task)
 
 
 def _fetched(name: str, found: _Found, options: PlaceOptions, into: Path) -> list[Document]:

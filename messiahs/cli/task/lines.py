@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from messiahs.cli.output import (
     is_held,
     local_time,
+    may_run_text,
     outputs_text_of,
     print_table,
     print_text,
@@ -63,9 +64,8 @@ def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime 
             print_text(f"\n{document['id']} is on hold since {since}: its attempt runs on, and no other follows")
         if are_named and (text := notified_text(document)):
             print_text("\n" + printable(f"{document['id']}: {text}"))
-        if document.get("may_run_until"):
-            place, until = printable(document["may_run_on"]), local_time(document["may_run_until"])
-            print_text(f"\n{document['id']} may run at {place} until {until}: its module has not reported its end")
+        if text := may_run_text(document):
+            print_text(f"\n{document['id']} {text}")
 
 
 def show_reasons(tasks: Iterable[Document]) -> None:
@@ -76,7 +76,7 @@ def show_reasons(tasks: Iterable[Document]) -> None:
             print_text(line)
         for line in (*delay_lines([{**document, "reasons": ()}]), *search_lines(document)):
             print_text(f"  {line}")
-        if text := notified_text(document):
+        for text in filter(None, (may_run_text(document), notified_text(document))):
             print_text(printable(f"  {text}"))
         for entry in document.get("history", ()):
             attempt = f"attempt {entry['attempt']}" if entry["attempt"] else ""

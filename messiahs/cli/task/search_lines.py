@@ -45,6 +45,13 @@ def _waits_for(present: Document) -> str:
     return f"waits for a free place: {at}, or as soon as a neighbor shows room"
 
 
+def _why_left_out(code: str) -> str:
+    # A neighbor without any machine has this code, too, whatever the task needs.
+    if code == "no_class":
+        return "it has reported no machine, or none that is large enough"
+    return f"{code_text(code)}, by what it has reported"
+
+
 def asked_text(asked: Document) -> str:
     """Return what a system that was asked has answered, in words."""
     if asked["answer"] == "granted":
@@ -66,7 +73,7 @@ def order_lines(search: Document, *, is_whole: bool, answer: Callable[[Document]
     if not search["order"]:
         yield "nobody: no neighbor that is linked shows a machine that could take it"
     for left in search["left_out"]:
-        yield printable(f"not {left['system']}: {code_text(left['code'])}, by what it has reported")
+        yield printable(f"not {left['system']}: {_why_left_out(left['code'])}")
     if search["unlisted"]:
         yield f"and {counted(search['unlisted'], 'system')} more"
 

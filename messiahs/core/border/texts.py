@@ -20,6 +20,7 @@ from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, Ta
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.attributes import ISOLATIONS
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.texts import WITHHELD
 from messiahs.core.model.usage import Containment
 
 GONE: Final = "nothing of it is left behind this border"
@@ -76,7 +77,7 @@ def shown_revoke(revoke: TaskRevoke, *, border: SystemId) -> TaskRevoke:
 
 
 def _withheld(text: str, border: SystemId) -> str:
-    return f"text withheld by the border {border}" if text else ""
+    return f"{WITHHELD} {border}" if text else ""
 
 
 def _all_in(reasons: Iterable[Reason]) -> Iterator[Reason]:

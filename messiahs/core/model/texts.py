@@ -5,6 +5,7 @@ change the direction of writing, with which one text can be made to look like an
 """
 
 import re
+from typing import Final
 
 _CONTROL = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _ANY_CONTROL = re.compile(f"[{_CONTROL}]")
@@ -13,6 +14,8 @@ _UNPRINTABLE = re.compile(f"[{_CONTROL}\ud800-\udfff]")
 _UNPRINTABLE_BUT_NEWLINE = re.compile(rf"(?!\n)[{_CONTROL}\ud800-\udfff]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _ONE_BYTE = 0xFF
+WITHHELD: Final = "text withheld by the border"
+"""Stands, with the name of the border, for a text that does not cross it."""
 
 
 def has_control(text: str) -> bool:

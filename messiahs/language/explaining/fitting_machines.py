@@ -1,11 +1,14 @@
 """Which of the known machines could ever take a task, and what would have to change so that more could."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
-from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES
-from messiahs.core.model.counted import uses_in
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
+from messiahs.core.model.counted import free, uses_in
 from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.environments import environment_in
+from messiahs.core.model.images import image_in
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.explaining.pool import Demand, Loss, judge_pool, losses_in, room_demand
@@ -40,13 +43,14 @@ def fitting_machines(tdv: TDV, requirement: ParsedPredicate, known: Vector, /) -
     pool, facts = IndexedVector(known), {TASK: tdv.description()}
     size = _demands_of_size(tdv)
     demands, apart = (*size, *demands_of_task(requirement)), (*size, *demands_apart(requirement))
+    losses = {loss.text: loss for loss in losses_in(demands, facts, pool)}
     return FittingMachines(
         known=known.machines,
         fitting=machines_in(judge_pool(demands, facts, pool), pool),
-        losses=losses_in(demands, facts, pool),
+        losses=tuple(_losses_of_things(losses, tdv, pool)),
         changes=()
         if len(requirement.text) > _CHANGED_CHARACTERS
-        else changes_for(apart, facts, pool, effort=Effort(EVALUATIONS)),
+        else changes_for(apart, facts, pool, effort=Effort(EVALUATIONS), fixed=_fixed_by(tdv)),
     )
 
 
@@ -55,4 +59,30 @@ def _demands_of_size(tdv: TDV) -> tuple[Demand, ...]:
         room_demand(offered, wanted, default, unit=(MACHINE_ATTRIBUTES[offered].unit, TASK_ATTRIBUTES[wanted].unit))
         for offered, wanted, default in _SIZES
     ]
-    return tuple(stated + [room_demand(name, name, 0) for name, _ in uses_in(tdv.pairs)])
+    return tuple(
+        stated + [room_demand(name, name, 0, text=f"${name} >= {amount}") for name, amount in uses_in(tdv.pairs)]
+    )
+
+
+def _losses_of_things(losses: dict[str, Loss], tdv: TDV, pool: IndexedVector) -> Iterator[Loss]:
+    """Yield the losses without what clients add to a requirement; one says so if no machine counts such things.
+
+    A machine that says nothing of them may have some: a policy can withhold it.
+    """
+    for name, amount in uses_in(tdv.pairs):
+        losses.pop(f"${free(name)} >= 0", None)
+        (column,) = pool.columns(Kind.INTEGER, name)
+        text = f"${name} >= {amount}"
+        if text in losses and not column.values:
+            losses[text] = replace(losses[text], text=f"{text} (no machine known here says that it has any)")
+    yield from losses.values()
+
+
+def _fixed_by(tdv: TDV) -> frozenset[str]:
+    """Return the attributes of machines on which a task depends whose requirement could be changed in vain.
+
+    An image or an environment runs nowhere else, and an environment has programs for one architecture.
+    """
+    if environment_in(tdv.pairs):
+        return frozenset(("isolation", "arch"))
+    return frozenset(("isolation",) if image_in(tdv.pairs) else ())

@@ -61,14 +61,17 @@ def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
 
 
 def room_demand(
-    offered: str, stated: str, default: int, /, *, unit: tuple[Unit, Unit] = (Unit.NONE, Unit.NONE)
+    offered: str, stated: str, default: int, /, *, unit: tuple[Unit, Unit] = (Unit.NONE, Unit.NONE), text: str = ""
 ) -> Demand:
-    """Return that a machine offers as much of one attribute as a task states in another, or by default."""
+    """Return that a machine offers as much of one attribute as a task states in another, or by default.
+
+    It reads as `text`, or as that comparison.
+    """
     machine = Reading(scope=MACHINE, name=offered, kind=Kind.INTEGER, unit=unit[0])
     task = Reading(scope=TASK, name=stated, kind=Kind.INTEGER, default=default, unit=unit[1])
     left, right = Variable(machine.key), Variable(task.key)
     room = Comparison(kind=Kind.INTEGER, left=left, order=Order.GREATER_OR_EQUAL, right=right)
-    text = f"{machine} >= {task}"
+    text = text or f"{machine} >= {task}"
     condition = condition_of(room, (machine, task), text=text, written=Term(text=text, start=0, expression=room))
     return Demand(conditions=(condition,), scope=MACHINE)
 

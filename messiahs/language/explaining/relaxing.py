@@ -3,7 +3,7 @@
 Tries the bounds of the pool's classes and the literals of the rules; values between two of them change nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -70,14 +70,20 @@ class _Relaxation:
 
 
 def changes_for(
-    demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, /, *, effort: Effort | None = None
+    demands: tuple[Demand, ...],
+    facts: Facts,
+    pool: IndexedVector,
+    /,
+    *,
+    effort: Effort | None = None,
+    fixed: Collection[str] = (),
 ) -> tuple[Change, ...]:
     """Return for each fact and each literal the smallest change that helps; the most effective change comes first.
 
-    What an `effort` does not suffice for is not tried.
+    What an `effort` does not suffice for is not tried, nor are other literals for the attributes `fixed`.
     """
     now = machines_in(judge_pool(demands, facts, pool), pool)
-    knobs = [*_facts_in(demands, facts, pool), *_literals_in(demands, facts, pool)]
+    knobs = [*_facts_in(demands, facts, pool), *_literals_in(demands, facts, pool, fixed)]
     changes = {change.text: change for knob in knobs for change in _nearest(knob, now, effort)}
     return tuple(sorted(changes.values(), key=lambda each: (-each.machines.could, -each.machines.surely, each.text)))
 
@@ -164,7 +170,9 @@ def _both(one: Judged, other: Judged) -> Judged:
     return one[0] & other[0], one[1] & other[1]
 
 
-def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Relaxation]:
+def _literals_in(
+    demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, fixed: Collection[str], /
+) -> Iterator[_Relaxation]:
     for demand in demands:
         for condition in demand.conditions:
             operands = {operand.key: operand for operand in condition.operands}
@@ -175,7 +183,7 @@ def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector)
                     continue
                 for reading, other in _sides_of(comparison, operands):
                     is_literal = isinstance(other, int | str) and reading.pattern is None and not reading.is_presence
-                    if is_literal and reading.scope == demand.scope:
+                    if is_literal and reading.scope == demand.scope and reading.name not in fixed:
                         yield _relaxed_literal(term, comparison, demand, (demands, facts, pool), reading=reading)
 
 

@@ -1,6 +1,8 @@
 """Which known machines could take a task, and what would have to change so that more could."""
 
+from messiahs.core.model.counted import requirement_for
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.images import IMAGE_REQUIREMENT
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector, vector_of
 from messiahs.language.explaining.fitting_machines import FittingMachines, fitting_machines
@@ -50,7 +52,21 @@ def test_a_requirement_that_no_machine_meets_reads_which_value_would_do() -> Non
 
 def test_counted_things_are_a_demand_like_sizes() -> None:
     assert found(gpus=2).fitting.surely == 0
-    assert "$gpus >= $gpus" in [loss.text for loss in found(gpus=2).losses]
+    needs_two = found(requirement_for([("gpus", 2)]), gpus=2)
+    assert [loss.text for loss in needs_two.losses] == ["$gpus >= 2"]
+    needs_licences = found(requirement_for([("licences", 1)]), licences=1)
+    assert [loss.text for loss in needs_licences.losses] == [
+        "$licences >= 1 (no machine known here says that it has any)"
+    ]
+
+
+def test_nothing_else_is_advised_than_the_sandbox_that_an_image_needs() -> None:
+    boxes = Vector(vector_of(machine(isolation="bubblewrap")).classes)
+    tdv = TDV(sorted_pairs({"cpus": 1, "origin": "home", "user": "ann"}))
+    advised = fitting_machines(tdv, parse_predicate(IMAGE_REQUIREMENT), boxes).changes
+    assert [change.text for change in advised] == [f'`{IMAGE_REQUIREMENT}` were `$isolation eq "bubblewrap"`']
+    of_image = TDV(sorted_pairs({**tdv.description(), "image": "0" * 64}))
+    assert fitting_machines(of_image, parse_predicate(IMAGE_REQUIREMENT), boxes).changes == ()
 
 
 def test_a_long_requirement_is_counted_without_looking_for_changes() -> None:

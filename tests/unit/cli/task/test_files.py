@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from messiahs.cli.main import main
+from messiahs.cli.output import local_time
 from messiahs.client.names import TakenNames
 from messiahs.core.model.attributes import Value
 from tests.unit.client.local_api_peer import Peer, StartPeer
@@ -208,6 +209,15 @@ def test_fetch_writes_outputs_and_prints_where(peer: Peer, capsys: pytest.Captur
         "outputs": [{"task": "left.1", "name": "out", "path": "there/out", "size": 2, "executable": False}],
     }
     assert Path("there/out").read_bytes() == Path("out").read_bytes() == b"xy"
+
+
+def test_fetch_says_where_a_cancelled_task_may_still_run(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    until = "2026-03-01T12:05:00.000Z"
+    cancelled = {**DONE, "state": "killed", "may_run_on": "south", "may_run_until": until}
+    peer.answers = [(200, {"tasks": [cancelled], "unknown": []})]
+    assert main(["fetch", "left.1"]) == 1
+    text = f"may run at south until {local_time(until)}: its module has not reported its end, and leaves outputs then"
+    assert capsys.readouterr().err == f"messiahs: left.1 {text}\n"
 
 
 def test_fetch_of_many_outputs_shows_people_how_many_and_where(

@@ -118,6 +118,14 @@ def test_explain_says_how_a_task_ended(more: dict[str, Any], text: str, capsys: 
     assert capsys.readouterr().out == f"left.1: {text}\n"
 
 
+@pytest.mark.parametrize("state", ["killed", "executing"])
+def test_explain_says_where_a_task_may_still_run(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    until = "2026-03-01T12:05:00.000Z"
+    show_reasons([{**TASK, "state": state, "may_run_on": "south", "may_run_until": until}])
+    said = f"  may run at south until {local_time(until)}: its module has not reported its end"
+    assert capsys.readouterr().out.splitlines()[1:] == [said]
+
+
 @pytest.mark.parametrize(
     ("begun", "ended", "expected"),
     [

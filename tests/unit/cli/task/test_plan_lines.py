@@ -68,7 +68,7 @@ def test_a_refusal_by_the_own_policy_has_its_rule_and_values_and_neighbors_only_
         "  1. home (why home): refused (require $mem < 1GiB: small only), because $mem is 2GiB",
         "  2. gate (why gate): would be asked",
         "  3. far (why far): would be asked",
-        "  not tiny: no machine is this large, by what it has reported",
+        "  not tiny: it has reported no machine, or none that is large enough",
         "  at most 1 neighbor would be asked in one search",
         NOTE,
     ]

@@ -29,7 +29,7 @@ def test_each_system_has_its_place_why_it_has_that_and_what_it_answered() -> Non
         asked("gate", "no_capacity", behind),
         asked("open", "granted", places=2),
         asked("next", "not_asked"),
-        left_out=[{"system": "small", "code": "no_class"}],
+        left_out=[{"system": "small", "code": "no_class"}, {"system": "busy", "code": "no_capacity"}],
         unlisted=3,
     )
     assert list(search_lines(document)) == [
@@ -39,7 +39,8 @@ def test_each_system_has_its_place_why_it_has_that_and_what_it_answered() -> Non
         "       far: refused (nobody from there)",
         "  3. open (why open): granted 2 places",
         "  4. next (why next): not asked any more",
-        "  not small: no machine is this large, by what it has reported",
+        "  not small: it has reported no machine, or none that is large enough",
+        "  not busy: no machine that fits is free now, by what it has reported",
         "  and 3 systems more",
     ]
 
