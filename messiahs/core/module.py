@@ -117,7 +117,7 @@ class SchedulingModule:
         return self._settle(_on_event(self.state, event, now), now)
 
     def expire(self, now: Instant) -> tuple[Action, ...]:
-        """Fire the earliest timeout that is due by now, if any; others may still be due.
+        """Fire the next timeout of those that are due by now, if any; others may still be due.
 
         One at a time, because each may cost as much as an event, and a host decides what comes between two of them.
         """

@@ -1,4 +1,8 @@
-"""Timeouts, which fire in one order on every host: by deadline, then kind, then key (MESSIAHS 6.1)."""
+"""Timeouts, which fire in one order on every host: by deadline, then kind, then key (MESSIAHS 6.1).
+
+Rounds of searching fire last of those that are due: users may have caused thousands of them, and the timeouts of the
+module itself do not wait for these.
+"""
 
 import heapq
 from collections.abc import Iterator
@@ -97,13 +101,16 @@ Timeout = (
 TimerKey = SystemId | MessageId | TaskId | ClaimId | int | bytes
 
 
+class _Heap(list[tuple[Instant, TimerKind, TimerKey]]):
+    """Deadlines of timeouts (mutable); superseded ones stay until they surface or outnumber the live ones."""
+
+
 class Timers:
     """A mutable set of timeouts: at most one for each kind and key."""
 
     def __init__(self) -> None:
         self._deadlines: dict[tuple[TimerKind, TimerKey], Instant] = {}
-        # Superseded entries stay in the heap until they surface or outnumber the live ones.
-        self._heap: list[tuple[Instant, TimerKind, TimerKey]] = []
+        self._own, self._rounds = _Heap(), _Heap()
 
     @overload
     def set(self, kind: _OfSystem, key: SystemId, /, at: Instant) -> None: ...
@@ -122,10 +129,12 @@ class Timers:
         if self._deadlines.get((kind, key)) == at:
             return
         self._deadlines[kind, key] = at
-        heapq.heappush(self._heap, (at, kind, key))
-        if len(self._heap) > 2 * len(self._deadlines) + 64:
-            self._heap = [(deadline, *place) for place, deadline in self._deadlines.items()]
-            heapq.heapify(self._heap)
+        heap = self._heap_of(kind)
+        heapq.heappush(heap, (at, kind, key))
+        if len(heap) > 2 * len(self._deadlines) + 64:
+            live = self._deadlines.items()
+            heap[:] = [(deadline, *place) for place, deadline in live if self._heap_of(place[0]) is heap]
+            heapq.heapify(heap)
 
     def is_set(self, kind: TimerKind, key: TimerKey, /) -> bool:
         """Return whether a timeout is set."""
@@ -145,27 +154,32 @@ class Timers:
 
     def next_deadline(self) -> Instant | None:
         """Return the earliest deadline; None without timeouts."""
-        self._drop_superseded()
-        return self._heap[0][0] if self._heap else None
+        return min((heap[0][0] for heap in self._heaps() if heap), default=None)
 
-    def first(self) -> Timeout | None:
-        """Return the earliest timeout; None without timeouts."""
-        self._drop_superseded()
+    def first_due(self, now: Instant) -> Timeout | None:
+        """Return the timeout that fires next of those that are due by `now`; None if there is none."""
+        heap = self._due(now)
         # `set` accepts no other combination.
-        return cast("Timeout", self._heap[0][1:]) if self._heap else None
+        return None if heap is None else cast("Timeout", heap[0][1:])
 
     def take_due(self, now: Instant) -> Timeout | None:
-        """Remove and return the earliest timeout that is due by `now`; None if there is none."""
-        timeout = self.first()
-        if timeout is None or self._heap[0][0] > now:
+        """Remove and return what `first_due` returns."""
+        heap = self._due(now)
+        if heap is None:
             return None
-        heapq.heappop(self._heap)
-        del self._deadlines[timeout]
-        return timeout
+        _, kind, key = heapq.heappop(heap)
+        del self._deadlines[kind, key]
+        return cast("Timeout", (kind, key))
 
-    def _drop_superseded(self) -> None:
-        while self._heap:
-            deadline, kind, key = self._heap[0]
-            if self._deadlines.get((kind, key)) == deadline:
-                return
-            heapq.heappop(self._heap)
+    def _due(self, now: Instant) -> _Heap | None:
+        return next((heap for heap in self._heaps() if heap and heap[0][0] <= now), None)
+
+    def _heap_of(self, kind: TimerKind) -> _Heap:
+        return self._rounds if kind is TimerKind.ROUND else self._own
+
+    def _heaps(self) -> tuple[_Heap, _Heap]:
+        """Return both, with a live entry first in each."""
+        for heap in (self._own, self._rounds):
+            while heap and self._deadlines.get(heap[0][1:]) != heap[0][0]:
+                heapq.heappop(heap)
+        return self._own, self._rounds

@@ -9,6 +9,7 @@ from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
+from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import runs_of
 from messiahs.core.origin.member_runs import Run, count_in, in_both, without
 from messiahs.core.state.lives import ShapePhase
@@ -43,9 +44,9 @@ def new_shape(state: ModuleState, key: ShapeKey, *, number: int) -> Shape:
     )
 
 
-def user_of_next(state: ModuleState) -> str | None:
-    """Return the user for whose tasks the next timeout starts a round of searching; None if it does something else."""
-    timeout = state.timers.first()
+def user_of_next(state: ModuleState, now: Instant) -> str | None:
+    """Return the user for whose tasks the next due timeout begins a round of searching; None if it does not."""
+    timeout = state.timers.first_due(now)
     if timeout is None or timeout[0] is not TimerKind.ROUND:
         return None
     shape = state.origin.shapes_by_number.get(timeout[1])

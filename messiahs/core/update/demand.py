@@ -5,6 +5,7 @@ twice. A sum is made once a period; vectors that are sent between two periods ha
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from messiahs.core.border.sides import hides_from
 from messiahs.core.interface.messages import VectorKind
@@ -16,6 +17,9 @@ from messiahs.core.state.demand import Present
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update.counting import counting_of
 from messiahs.core.update.sums import in_up
+
+_MOST_PROCESSORS: Final = 1 << 16
+"""What one task counts at most: no machine has more, and one absurd number would hide what all others lack."""
 
 
 def sum_demand(state: ModuleState, now: Instant) -> None:
@@ -64,5 +68,8 @@ def _present(state: ModuleState) -> Present:
     for shape in state.origin.shapes.values():
         if shape.count and shape.lacks is not None:
             tasks, processors = present.get(shape.lacks, (0, 0))
-            present[shape.lacks] = tasks + shape.count, processors + shape.count * shape.need.slots
+            present[shape.lacks] = (
+                tasks + shape.count,
+                processors + shape.count * min(_MOST_PROCESSORS, shape.need.slots),
+            )
     return present

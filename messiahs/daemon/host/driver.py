@@ -213,7 +213,7 @@ class Driver:
     def _fire_timeouts(self, now: Instant) -> None:
         begun_at = at = time.monotonic_ns()
         while (deadline := self.module.next_deadline()) is not None and deadline <= now:
-            user = queries.user_of_next(self.module.state)
+            user = queries.user_of_next(self.module.state, now)
             actions = self.module.expire(now)
             self._add(None, actions, now)
             before, at = at, time.monotonic_ns()
