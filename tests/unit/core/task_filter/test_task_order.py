@@ -7,7 +7,7 @@ from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.events import Measured, PolicyChanged, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import SchedAccept, SchedDeny, SchedRequest, StatusVector, TaskStatus, VectorKind
 from messiahs.core.model.ids import ClientKey, SearchId
-from messiahs.core.model.instants import SECOND
+from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.task_order import is_outranked, waiting_above
@@ -106,7 +106,9 @@ def test_without_the_block_the_tasks_of_a_user_go_by_priority_and_then_by_arriva
     rig = ruled(module, "", slots=0)
     for mem in (3, 1, 2):
         submit(rig, 1, 2, mem=mem)
-    asked = [each.tdv.description() for _, each in sent(rig.see(CHILD, view()), SchedRequest)]
+    # The first four begin to search at once, the others in steps of their own.
+    actions = (*rig.see(CHILD, view()), *rig.wait(MILLISECOND))
+    asked = [each.tdv.description() for _, each in sent(actions, SchedRequest)]
     assert [(each["priority"], each["mem"]) for each in asked] == [(2, 3), (2, 1), (2, 2), (1, 3), (1, 1), (1, 2)]
 
 
