@@ -40,11 +40,17 @@ class Commands(click.Group):
                     formatter.write_dl(rows)
 
 
-def without_ending_commands(error: click.exceptions.NoSuchCommand) -> click.exceptions.NoSuchCommand:
-    """Return an error that suggests no command that ends, suspends or forgets something: nobody may have meant it."""
+def with_near_commands(error: click.exceptions.NoSuchCommand, root: click.Group) -> click.UsageError:
+    """Return an error that also suggests commands of this name in groups, such as `task hold` for `hold`.
+
+    It suggests none that ends, suspends or forgets something: nobody may have meant it.
+    """
     if error.possibilities:
         error.possibilities[:] = [each for each in error.possibilities if each not in _ENDING]
-    return error
+    name, groups = error.command_name, (each for each in root.commands.values() if isinstance(each, click.Group))
+    inside = [f"'{each.name} {name}'" for each in groups if name in each.commands and name not in _ENDING]
+    also = f" Did you mean {' or '.join(inside)}?" if inside else ""
+    return click.UsageError(f"{error.format_message()}{also}", ctx=error.ctx)
 
 
 def without_far_names(error: click.NoSuchOption) -> click.NoSuchOption:

@@ -109,15 +109,15 @@ def _code_of(words: list[str]) -> int:
 
             without_far_names(error)
         if isinstance(error, click.exceptions.NoSuchCommand):
-            from messiahs.cli.help import without_ending_commands
+            from messiahs.cli.help import with_near_commands
 
-            without_ending_commands(error)
+            error = with_near_commands(error, root)
         from messiahs.core.model.texts import printable_lines
 
         # It may quote a file or a word from elsewhere.
         shown = StringIO()
         error.show(shown)
-        sys.stderr.write(printable_lines(shown.getvalue()))
+        sys.stderr.write(printable_lines(shown.getvalue().expandtabs(4)))
         return error.exit_code
     except MessiahsError as error:
         from messiahs.core.model.texts import printable_lines

@@ -113,7 +113,7 @@ def locate_module(
     """Return the module that is meant; a `ClientError` lists the choices, which `naming` says how to name.
 
     The first that applies: the module with `name`, the module in the task's id, MESSIAHS_MODULE, the only existing
-    module, the only running module.
+    module, the only running module. A name that no own module has may be that of a module of the host.
     """
     directory = searched_directory(state, environment=environment)
     known = known_modules(directory)
@@ -124,6 +124,9 @@ def locate_module(
             return _checked(_only(named, module_of(task), naming), naming)
     wanted = name if name is not None else environment.get("MESSIAHS_MODULE") or None
     if wanted is not None:
+        if state is None and not environment.get("MESSIAHS_STATE") and not _matching(known, wanted):
+            of_host = _of_host(wanted)
+            directory, known = (directory, known) if of_host is None else (of_host, known_modules(of_host))
         return _checked(_named(known, wanted, directory, naming), naming)
     if not known:
         check_permission(directory)
@@ -164,20 +167,31 @@ def array_of(task: str) -> str:
 
 
 def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path, naming: Naming) -> ModulePlace:
-    federation, _, module = wanted.rpartition("/")
-    named = tuple(
-        place for place in known if place.module == module and (not federation or place.federation == federation)
-    )
+    named = _matching(known, wanted)
     if not named:
         check_permission(directory)
         there = f"there are {_list(known)}" if known else f"there is none; {_START}"
-        of_host = next(
-            (each for each in _OF_HOST if any(place.module == module for place in known_modules(each))), None
-        )
+        of_host = _of_host(wanted)
         if of_host is not None and of_host != directory:
             there = f"{there}; the installation for all users of this host has it: name {of_host} with {naming.state}"
         raise ClientError(f"no module `{wanted}` under {directory}: {there}")
     return _only(named, wanted, naming)
+
+
+def _matching(known: Iterable[ModulePlace], wanted: str) -> tuple[ModulePlace, ...]:
+    """Return the modules with a name, or with that name in a federation: `FEDERATION/NAME`."""
+    federation, _, module = wanted.rpartition("/")
+    return tuple(each for each in known if each.module == module and federation in ("", each.federation))
+
+
+def _of_host(wanted: str) -> Path | None:
+    """Return where the installation for all users of this host has a module; None if it has no such module."""
+    return next((each for each in _OF_HOST if _matching(known_modules(each), wanted)), None)
+
+
+def modules_of_host() -> tuple[str, ...]:
+    """Return the names of the modules of the installation for all users of this host; none if there is none."""
+    return tuple(sorted({place.module for each in _OF_HOST for place in known_modules(each)}))
 
 
 def check_permission(state: Path) -> None:

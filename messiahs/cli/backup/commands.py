@@ -1,5 +1,6 @@
 """`messiahs backup` and `messiahs restore`."""
 
+import os
 from pathlib import Path
 
 import click
@@ -20,7 +21,9 @@ from messiahs.errors import ClientError, explained
 
 
 @click.command()
-@click.option("--module", "module", metavar="NAME", help="The module to store; FEDERATION/NAME if there are several.")
+@click.option(
+    "--module", "module", metavar="NAME", help="The module to store, or FEDERATION/NAME [env: MESSIAHS_MODULE]."
+)
 @click.option("--all", "takes_all", is_flag=True, help="All modules of a federation under the state directory.")
 @click.option("--federation", metavar="NAME", help="With --all: which federation, if there are several.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The file to write; it must not exist.")
@@ -36,8 +39,10 @@ def backup(
     """
     from messiahs.cli.backup.making import make
 
-    if takes_all == (module is not None):
-        raise click.UsageError("name one module with --module, or --all")
+    if takes_all and module is not None:
+        raise click.UsageError("name one module with --module, or --all, not both")
+    if not takes_all and module is None and not os.environ.get("MESSIAHS_MODULE"):
+        raise click.UsageError("name one module with --module or MESSIAHS_MODULE, or --all")
     places = (
         _all(searched_directory(state), federation)
         if takes_all

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.cli.federation.private_folders import as_owner, check_federation
-from messiahs.client.locating import check_permission
+from messiahs.client.locating import check_permission, modules_of_host, state_directory
 from messiahs.errors import ClientError
 
 
@@ -13,6 +13,9 @@ def federations(state: Path, federation: str = "") -> tuple[Path, ...]:
     found = tuple(sorted(each.parent for each in state.glob("*/tls") if federation in ("", each.parent.name)))
     if not found:
         check_permission(state)
+        if state == state_directory() and (of_host := modules_of_host()):
+            text = f"the certificates of {', '.join(of_host)}, modules of this host, are for root"
+            raise ClientError(f"{text}: run this command as root, or name another state directory with `--state`")
         of_it = f" of `{federation}`" if federation else ""
         raise ClientError(f"there are no certificates{of_it} under {state}; `--state` names another state directory")
     return found

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import shlex
 import shutil
 import stat
 import subprocess
@@ -116,15 +117,25 @@ def check_users(patient: Patient) -> Iterator[Finding]:
         yield ok("users", f"{name_of(owner)} alone; `users: everyone` or `users: group:NAME` opens it to others")
         return
     whom = "every account of this host" if users == EVERYONE else f"the group {group_in(users)}"
-    closed = [each for each in settings.users_socket.parents if not each.stat().st_mode & stat.S_IXOTH]
-    if closed:
-        text = f"{whom} may use it, and cannot enter {closed[-1]}"
-        yield warn("users", f"{text}: run it with `--sockets {SYSTEM_SOCKETS}`, or open that folder (`chmod o+x`)")
+    if closed := _closed_to_users(settings.users_socket):
+        text = f"{whom} may use it, and cannot enter or read {closed[0][0]}"
+        opened = " && ".join(f"chmod o+{rights} {shlex.quote(str(folder))}" for folder, rights in closed)
+        yield warn("users", f"{text}: run it with `--sockets {SYSTEM_SOCKETS}`, or open it (`{opened}`)")
     elif users_for("", owner) == OWNER and settings.machine is not None and settings.machine.isolation != BUBBLEWRAP:
         text = f"{whom} may use it, and all tasks run as {name_of(owner)}"
         yield warn("users", f"{text}: write `isolation: bubblewrap`, or run it as root")
     else:
         yield ok("users", f"{whom}, at {settings.users_socket}")
+
+
+def _closed_to_users(socket: Path) -> list[tuple[Path, str]]:
+    """Return the folders above a socket that keep users out, and which rights they need there, the uppermost first.
+
+    Users look for modules in the lowest two, those of the federation and of all federations.
+    """
+    needed = [*[("rx", stat.S_IROTH | stat.S_IXOTH)] * 2, *[("x", stat.S_IXOTH)] * (len(socket.parents) - 2)]
+    found = zip(socket.parents, needed, strict=True)
+    return [(each, rights) for each, (rights, mode) in found if each.stat().st_mode & mode != mode][::-1]
 
 
 def check_certificates(patient: Patient) -> Iterator[Finding]:

@@ -64,8 +64,8 @@ def check_federation(directory: Path) -> None:
     check_way(directory)
     own = directory.lstat()
     if own.st_uid != os.geteuid():
-        owner = name_of(own.st_uid)
-        raise _unsafe(directory, f"{directory} belongs to {owner}", f"only {owner} can run and end its modules")
+        text = f"only {name_of(own.st_uid)} may run and end the modules in {directory}"
+        raise ClientError(f"{text}: do this as that account, or choose another location with `--state`")
     if not stat.S_ISDIR(own.st_mode):
         raise _unsafe(directory, f"{directory} is not a folder but a link or a file", "remove it")
     for folder in (directory, *(each for each in directory.iterdir() if each.is_dir() and not each.is_symlink())):

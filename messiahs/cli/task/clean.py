@@ -44,10 +44,11 @@ def clean(ids: tuple[str, ...], *, older_than: int | None, **options: Unpack[Pla
 
 
 def cleaned_text(cleaned: Cleaned) -> str:
-    """Return how many tasks were forgotten, and how much space their outputs took."""
+    """Return how many tasks were forgotten, and how much space their outputs took, if there were any."""
     if not cleaned["tasks"]:
         return "nothing forgotten"
-    return f"{counted(cleaned['tasks'], 'task')} forgotten, {size_text(cleaned['bytes'])} freed"
+    freed = f", {size_text(cleaned['bytes'])} freed" if cleaned["bytes"] else ""
+    return f"{counted(cleaned['tasks'], 'task')} forgotten{freed}"
 
 
 def size_text(size_bytes: int) -> str:

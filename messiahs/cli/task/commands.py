@@ -37,7 +37,6 @@ from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import is_final
 from messiahs.client.submission import Submission
-from messiahs.client.tasks import connect
 from messiahs.core.model.texts import printable
 
 _COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=files)
@@ -234,7 +233,7 @@ def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: boo
     from messiahs.client.member_logs import lines_of, prefixed
 
     stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
-    with connect(module, state) as client:
+    with client_of({"module": module, "state": state, "as_json": False, "quiet": False}) as client:
         pieces: Iterable[bytes]
         if any("counts" in document for document in client.found(task_id)[0]):
             of_members = client.member_logs(task_id, stream=stream, follow=follow, failed=failed)

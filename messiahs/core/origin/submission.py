@@ -208,7 +208,9 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
             f"one submit takes at most {SHAPE_LIMIT} tasks with other attributes each ({{}} in --set): submit several"
         )
     if event.at_once and not (event.members and event.waits):
-        return "only members of an array that wait for a place can be limited to some at once"
+        return (
+            "how many run at once (`%`) is limited in arrays alone, whose members wait for places: not with --no-wait"
+        )
     if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):
         return "the number of items, or of lists of inputs, is not the number of members"
     return ""

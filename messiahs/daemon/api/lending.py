@@ -79,4 +79,4 @@ def _why_not_until(body: LendBody) -> str:
         return ""
     if body.lend is Lent.POLICY:
         return "`policy` has no end: it is what `on` and `off` end in"
-    return why_not_coming("until", body.until)
+    return why_not_coming("--until", body.until)

@@ -77,7 +77,7 @@ class MembershipApi:
         if isinstance(body, web.Response):
             return body
         deadline_ns = None if body.deadline_s is None else body.deadline_s * SECOND
-        if body.begins is not None and (problem := why_not_coming("begins", body.begins)):
+        if body.begins is not None and (problem := why_not_coming("--from", body.begins)):
             return refusal(400, problem)
         begins = None if body.begins is None else self._host.clock.instant_of(body.begins)
 

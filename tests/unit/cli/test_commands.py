@@ -249,3 +249,17 @@ def test_every_command_has_a_short_option_for_its_help(word: str, capsys: pytest
 def test_unknown_words_suggest_near_ones(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert hint in capsys.readouterr().err
+
+
+def test_a_command_of_a_group_is_suggested_by_its_last_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hold", "left.1"]) == 2
+    assert "No such command 'hold'. Did you mean 'task hold'?" in capsys.readouterr().err
+    assert main(["revoke", "left.1"]) == 2
+    assert "Did you mean" not in capsys.readouterr().err
+
+
+def test_choices_of_an_argument_are_shown_without_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion"]) == 2
+    shown = capsys.readouterr().err
+    assert "bash" in shown
+    assert "\\t" not in shown

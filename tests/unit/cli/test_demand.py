@@ -33,6 +33,18 @@ def reported(*classes: dict[str, Any], **more: object) -> dict[str, Any]:
     }
 
 
+def test_demand_of_which_only_zeros_would_be_shown_is_left_out(
+    start_peer: StartPeer, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faded = {**lack("mem", 1 << 30), "tasks": 0, "processors": 0, "wanted_s": 100, "denied": 0}
+    start_peer(state=state).by_path = {"/v1/demand": reported(lack("cpus", 8), faded)}
+    assert main(["demand"]) == 0
+    assert "memory" not in capsys.readouterr().out
+    start_peer(state=state).by_path = {"/v1/demand": reported(faded)}
+    assert main(["demand"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["no task lacks any capacity"]
+
+
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))

@@ -192,3 +192,18 @@ def test_another_account_is_informed_that_it_has_no_permission(
     (state / "other").rmdir()
     (base / closed).chmod(0o755)
     assert as_another_account(state, *words).stdout == "blays\n"
+
+
+def test_a_name_that_no_own_module_has_is_looked_for_on_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, host = tmp_path / "home" / "messiahs", tmp_path / "host"
+    monkeypatch.setattr("messiahs.client.locating._OF_HOST", (host,))
+    known(own, "mine", "both")
+    known(host, "physics", "both")
+    here = {"XDG_STATE_HOME": str(tmp_path / "home")}
+    assert locate_module(environment={**here, "MESSIAHS_MODULE": "physics"}).state_directory == host
+    assert locate_module("f/physics", environment=here).state_directory == host
+    assert locate_module("both", environment=here).state_directory == own
+    with pytest.raises(ClientError, match="there are both, mine; the installation for all users of this host has it"):
+        locate_module("physics", environment={"MESSIAHS_STATE": str(own)})

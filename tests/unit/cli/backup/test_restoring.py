@@ -306,3 +306,15 @@ def test_the_commands_say_what_is_in_a_backup(
     assert main(["restore", str(out), "--state", str(state)]) == 1
     assert "--replace" in capsys.readouterr().err
     assert main(["backup", "--state", str(state), "--out", str(out)]) == 2
+
+
+def test_the_environment_names_the_module_to_store(
+    state: Path, short_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["backup", "--state", str(state), "--out", str(short_folder / "backup")]
+    monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
+    assert main(command) == 2
+    assert "name one module with --module or MESSIAHS_MODULE, or --all" in capsys.readouterr().err
+    monkeypatch.setenv("MESSIAHS_MODULE", "right")
+    assert main(command) == 0
+    assert "right of pair" in capsys.readouterr().out

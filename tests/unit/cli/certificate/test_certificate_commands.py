@@ -284,3 +284,17 @@ def test_documents_say_what_was_written_for_whom_and_what_is_revoked(
     (entry,) = revoked["revoked"]
     assert (entry["name"], entry["serial"], revoked["still_valid"]) == ("xinu", noted.serial, ["xinu"])
     assert (revoked["serials"], Path(revoked["file"]).name) == ([noted.serial], "revoked.pem")
+
+
+def test_who_looks_for_certificates_of_the_host_is_told_whose_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MESSIAHS_STATE", raising=False)
+    (tmp_path / "host" / "shared").mkdir(parents=True)
+    (tmp_path / "host" / "shared" / "physics.sock").touch()
+    monkeypatch.setattr("messiahs.client.locating._OF_HOST", (tmp_path / "host",))
+    assert main(["certificate", "show"]) == 1
+    assert "the certificates of physics, modules of this host, are for root" in capsys.readouterr().err
+    assert main(["certificate", "show", "--state", str(tmp_path / "home")]) == 1
+    assert "there are no certificates under" in capsys.readouterr().err

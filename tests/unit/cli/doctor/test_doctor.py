@@ -285,12 +285,19 @@ def test_users_who_cannot_enter_the_folder_of_the_socket_are_a_warning_until_it_
     socket_of_users = load_settings(state / "pair" / "left" / "settings.json").users_socket
     closed = [each for each in socket_of_users.parents if not each.stat().st_mode & stat.S_IXOTH]
     (finding,) = found(state, "users")
-    text = (
-        f"{whom} may use it, and cannot enter {closed[-1]}: run it with `--sockets /run/messiahs`, or open that folder"
-    )
-    assert (finding.level, finding.text) == (Level.WARN, f"{text} (`chmod o+x`)")
+    text = f"{whom} may use it, and cannot enter or read {closed[-1]}: run it with `--sockets /run/messiahs`, or"
+    assert finding.level is Level.WARN
+    said, _, command = finding.text.partition(" open it ")
+    assert (said, command.startswith(f"(`chmod o+x {closed[-1]} && ")) == (text, True)
+    for each in (state, state / "pair"):
+        each.chmod(0o711)
     for each in closed:
         each.chmod(0o711)
+    # They look for modules in these, so they have to read them.
+    (finding,) = found(state, "users")
+    assert finding.text.endswith(f" open it (`chmod o+rx {state} && chmod o+rx {state / 'pair'}`)")
+    for each in (state, state / "pair"):
+        each.chmod(0o755)
     (finding,) = found(state, "users")
     assert (finding.level, finding.text) == (Level.OK, f"{whom}, at {socket_of_users}")
 
@@ -300,7 +307,7 @@ def test_users_who_cannot_enter_the_folder_of_the_socket_are_a_warning_until_it_
 def test_others_whose_tasks_would_run_as_a_person_are_a_warning(state: Path) -> None:
     _of_state(state, TOPOLOGY.replace("left: {}", "left: {users: everyone, machine: {slots: 1, isolation: process}}"))
     for each in (state.parent, state, state / "pair"):
-        each.chmod(0o711)
+        each.chmod(0o755)
     os.chown(state / "pair" / "left", PERSON, PERSON)
     text = f"every account of this host may use it, and all tasks run as {PERSON}: write `isolation: bubblewrap`"
     (finding,) = found(state, "users")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.cli.federation.deployment import federation_directory, lock_federation
+from messiahs.cli.federation.private_folders import check_federation
 from messiahs.cli.main import main
 from messiahs.daemon.process.pid_files import PID_FILE
 from messiahs.errors import ClientError
@@ -103,6 +104,16 @@ def test_the_folder_of_tasks_may_belong_to_their_account(tmp_path: Path) -> None
     tasks.mkdir(parents=True)
     os.chown(tasks, NOBODY, NOBODY)
     federation_directory(tmp_path, "trio")
+
+
+@needs_root
+def test_an_ordinary_account_is_told_that_only_root_may_run_modules_of_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = federation_directory(tmp_path, "trio")
+    monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
+    with pytest.raises(ClientError, match=rf"^only root \(uid 0\) may run and end the modules in {directory}: do this"):
+        check_federation(directory)
 
 
 def test_the_lock_is_never_taken_through_a_link(tmp_path: Path) -> None:

@@ -43,3 +43,11 @@ def test_a_named_task_that_is_kept_is_a_failure(
 
 def test_a_size_has_a_unit_of_its_magnitude() -> None:
     assert [size_text(size) for size in (0, 1_023, 1_536, 5 << 30)] == ["0 B", "1023 B", "1.5 KiB", "5.0 GiB"]
+
+
+def test_of_tasks_without_outputs_nothing_is_said_about_room(
+    tmp_path: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer((200, {**CLEANED, "cleaned": [{"id": "left.1", "tasks": 8_000_000, "bytes": 0}]}), state=tmp_path)
+    assert main(["clean", "left.1", "--state", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "8000000 tasks forgotten\n"
