@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl, Store
-from messiahs.core.interface.messages import Hello
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.rows import RememberedRow
 from messiahs.core.model.ids import EndedEpoch, Epoch, IdsGiven, SystemId
 from messiahs.core.model.instants import SECOND, Instant

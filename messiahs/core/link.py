@@ -13,7 +13,8 @@ from messiahs.core.executor.reports import renew
 from messiahs.core.executor.reservations import forget_starved
 from messiahs.core.interface.actions import Action, Decision, DropLink, Report, ReportCode, SendControl, ShutOff
 from messiahs.core.interface.events import LinkRefused
-from messiahs.core.interface.messages import Hello, TaskStatusQuery
+from messiahs.core.interface.hello import Hello
+from messiahs.core.interface.messages import TaskStatusQuery
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.ledger import reports as ledger_reports
 from messiahs.core.model.ids import ClaimId, SystemId

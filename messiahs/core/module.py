@@ -40,6 +40,7 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
@@ -52,7 +53,6 @@ from messiahs.core.interface.membership_messages import (
 )
 from messiahs.core.interface.messages import (
     ControlMessage,
-    Hello,
     SchedAccept,
     SchedDeny,
     SchedRequest,

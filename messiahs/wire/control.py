@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import assert_never
 
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
@@ -16,7 +17,6 @@ from messiahs.core.interface.membership_messages import (
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
-    Hello,
     SchedAccept,
     SchedDeny,
     SchedRequest,

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
 
-from messiahs.core.interface.messages import DenyCode, Hello, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.interface.hello import Hello
+from messiahs.core.interface.messages import DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.model.ids import Epoch, IdsGiven, MessageId, SearchId, Ticket
 from messiahs.core.model.routes import DIALER_LIMIT, SpliceEnd
 from messiahs.core.model.trust import Trust

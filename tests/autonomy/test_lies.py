@@ -9,10 +9,10 @@ from typing import Final
 import pytest
 
 from messiahs.client import Submission
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ControlMessage,
-    Hello,
     TaskKill,
     TaskRevoke,
     TaskState,

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from sys import getsizeof
 
 from messiahs.core.interface.events import ControlReceived, LinkUp, VectorReceived
-from messiahs.core.interface.messages import Hello, StatusVector, VectorKind
+from messiahs.core.interface.hello import Hello
+from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.instants import SECOND, Instant

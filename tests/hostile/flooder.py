@@ -23,12 +23,12 @@ from messiahs.channel.grpc_channels import GrpcTransport
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.config.settings import ModuleSettings, NeighborSettings, load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.messages import (
     BoundTask,
     ClaimEnd,
     Command,
     ControlMessage,
-    Hello,
     SchedAccept,
     SchedDeny,
     SchedRequest,

@@ -13,10 +13,10 @@ from messiahs.channel.contract import ChannelSettings, Connection, Peer, Stream
 from messiahs.channel.grpc_channels import GrpcTransport
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ControlMessage,
-    Hello,
     SchedAccept,
     SchedRequest,
     StatusVector,

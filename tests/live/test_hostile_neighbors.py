@@ -16,15 +16,8 @@ from messiahs.channel.grpc_channels import GrpcTransport
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.config.settings import load_settings
 from messiahs.core.epochs import WIRE_VERSIONS
-from messiahs.core.interface.messages import (
-    DenyCode,
-    Hello,
-    SchedAccept,
-    SchedDeny,
-    SchedRequest,
-    TaskDeny,
-    TaskRequest,
-)
+from messiahs.core.interface.hello import Hello
+from messiahs.core.interface.messages import DenyCode, SchedAccept, SchedDeny, SchedRequest, TaskDeny, TaskRequest
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import Epoch, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MINUTE

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import ClaimUsage, UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     AssignedSibling,
@@ -25,7 +26,6 @@ from messiahs.core.interface.messages import (
     Command,
     ControlMessage,
     DenyCode,
-    Hello,
     Reason,
     SchedAccept,
     SchedDeny,

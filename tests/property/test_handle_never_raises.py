@@ -43,6 +43,7 @@ from messiahs.core.interface.events import (
     VectorReceived,
     WorkflowSubmitted,
 )
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.lending import Lent
 from messiahs.core.interface.membership_messages import (
@@ -59,7 +60,6 @@ from messiahs.core.interface.messages import (
     BoundTask,
     ClaimEnd,
     ControlMessage,
-    Hello,
     SchedAccept,
     SchedDeny,
     SchedRequest,

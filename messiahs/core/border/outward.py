@@ -10,6 +10,7 @@ from messiahs.core.border.shown_ids import named_attempts, note_machine, shown_a
 from messiahs.core.border.sides import crosses, hides_from, is_border
 from messiahs.core.border.texts import shown_reason, shown_revoke, shown_status, text_of_failure
 from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.limits import HOPS
 from messiahs.core.interface.membership_messages import (
@@ -25,7 +26,6 @@ from messiahs.core.interface.messages import (
     ClaimEnd,
     ClaimMessage,
     ControlMessage,
-    Hello,
     SchedAccept,
     SchedDeny,
     SchedRequest,

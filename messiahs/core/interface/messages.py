@@ -7,16 +7,14 @@ and each hop forwards them along the path on which it was granted.
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import LinkMessage
 from messiahs.core.model.counted import Counted
 from messiahs.core.model.demand import Demand
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import (
-    NONE_GIVEN,
     AttemptId,
     ClaimId,
-    Epoch,
-    IdsGiven,
     MessageId,
     SearchId,
     SystemId,
@@ -84,24 +82,6 @@ class Reason:
     text: str = ""
     why: str = ""
     hops: tuple["Reason", ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hello:
-    """Opens every connection: the wire versions of the sender, and the epoch in which it issues ids.
-
-    It has issued `given` ids, and remembers that the receiver had issued `heard` in `heard_epoch`. Repeated, at most
-    every 10 s, when more ids have been issued. `former` are its latest earlier epochs.
-    """
-
-    system: SystemId
-    epoch: Epoch
-    wire_versions: tuple[int, ...]
-    release: str
-    given: IdsGiven = NONE_GIVEN
-    heard_epoch: Epoch | None = None
-    heard: IdsGiven = NONE_GIVEN
-    former: tuple[Epoch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

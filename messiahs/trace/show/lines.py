@@ -66,6 +66,7 @@ from messiahs.core.interface.events import (
     VectorReceived,
     WorkflowSubmitted,
 )
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import (
     CycleProbe,
@@ -79,7 +80,6 @@ from messiahs.core.interface.membership_messages import (
 from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
-    Hello,
     Reason,
     SchedAccept,
     SchedDeny,

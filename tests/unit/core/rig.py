@@ -20,6 +20,7 @@ from messiahs.core.interface.events import (
     Submitted,
     VectorReceived,
 )
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.ledger_messages import UsageReport, UsageReportAck
 from messiahs.core.interface.ledger_rows import ClaimBookRow, ConsumerRow, NeighborAccountRow, UsageRow
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE
@@ -28,7 +29,6 @@ from messiahs.core.interface.messages import (
     BoundTask,
     Command,
     ControlMessage,
-    Hello,
     SchedAccept,
     SchedDeny,
     SchedRequest,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from messiahs.core.epochs import epoch_of
 from messiahs.core.interface.actions import Action, Answer, Decision, Report, ReportCode, Store
 from messiahs.core.interface.events import LinkUp
-from messiahs.core.interface.messages import Hello
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.rows import CountersRow, RememberedRow
 from messiahs.core.model.ids import ClientKey, EndedEpoch, Epoch, IdsGiven, TaskId
 from messiahs.core.model.instants import SECOND

@@ -7,9 +7,9 @@ import pytest
 from messiahs.core import queries
 from messiahs.core.interface.actions import Decision, DropLink, Report, ReportCode, SendControl, SendVector, Store
 from messiahs.core.interface.events import ControlReceived, LinkDown, LinkRefused, LinkUp, VectorReceived
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.messages import (
     DenyCode,
-    Hello,
     Reason,
     SchedAccept,
     SchedRequest,

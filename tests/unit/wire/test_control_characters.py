@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ControlMessage,
     DenyCode,
-    Hello,
     Reason,
     SchedDeny,
     SchedRequest,
