@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, closing, suppress
 from dataclasses import replace
@@ -32,8 +33,10 @@ from messiahs.channel.task_channel import BringingStreams, Transfers
 from messiahs.channel.transport import Transport
 from messiahs.core.interface.events import LinkDown, LinkRefused, LinkUp, TransferFailed
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.spliced_bytes import FilesSent
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.link_costs import LEAST_MEASURED_BYTES
 from messiahs.core.model.routes import Address, Splice
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
@@ -146,9 +149,15 @@ class LinkedChannels:
         return sent
 
     async def put(self, to: SystemId, address: Address, request: PutRequest, open_file: OpenFile, /) -> None:
-        """Send files to an executor."""
+        """Send files to an executor, and report how long large ones took."""
         with closing(await self.begin_put(to, address, request)) as sent:
+            began_ns = time.monotonic_ns()
             await sent.send(open_file)
+        size_bytes = sum(one.size_bytes for one in request.files) - sum(sent.offsets_bytes)
+        if size_bytes >= LEAST_MEASURED_BYTES:
+            duration_ns = time.monotonic_ns() - began_ns
+            event = FilesSent(claim=request.claim, to=to, size_bytes=size_bytes, duration_ns=duration_ns)
+            self._callbacks.on_event(event)
 
     async def feed(self, to: SystemId, address: Address, request: FeedRequest, /) -> Feed:
         """Open a stream for standard input."""

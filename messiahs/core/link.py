@@ -27,6 +27,7 @@ from messiahs.core.state.changes import mark_view_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
 from messiahs.core.update.counting import note_heard
+from messiahs.core.update.link_costs import note_connection_ended
 
 _TEXT_LENGTH: Final = 512
 _RENEWED_AT_ONCE: Final = 16
@@ -68,6 +69,7 @@ def close_link(state: ModuleState, neighbor: SystemId, now: Instant, *, text: st
     state.updates.links.pop(neighbor, None)
     state.membership.released.pop(neighbor, None)
     _note_unlinked(state, neighbor, text)
+    note_connection_ended(state, neighbor)
     status_vector.forget_views(state, neighbor, now)
     status_vector.expect_parents(state, now)
     on_path_lost(state, neighbor, now)

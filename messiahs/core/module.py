@@ -63,7 +63,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.notifications import Notified
 from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
-from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
+from messiahs.core.interface.spliced_bytes import BytesSpliced, FilesSent, InputsMoving
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.timers import Timeout, TimerKind
 from messiahs.core.interface.transfer_answers import StraightFailed
@@ -92,6 +92,7 @@ from messiahs.core.search import routing, sched_request, task_request
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import unreported_failures
 from messiahs.core.update import advertising, status_vector
+from messiahs.core.update.link_costs import on_files_sent
 
 _TO_A_MODULE: Final = (SendControl, SendTasks)
 
@@ -215,6 +216,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case InputsMoving():
             moving_here = claims.on_inputs_moving(state, event.claim, now)
             return (*moving_here, *task_status.on_inputs_moving(state, event.claim, now))
+        case FilesSent():
+            return on_files_sent(state, event)
         case BytesSpliced():
             note_splice(state, event, now)
             return ()

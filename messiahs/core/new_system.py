@@ -13,6 +13,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.search.routing import on_neighbor_lost
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update.histories import forget_history
+from messiahs.core.update.link_costs import forget_link
 
 
 def on_new_system(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -24,5 +25,6 @@ def on_new_system(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple
     text = f"{neighbor} has lost its state, or is another system with its name: its claims of before have ended"
     report = Report(neighbor=neighbor, code=ReportCode.NEW_EPOCH, text=text)
     forget_history(state, neighbor)
+    forget_link(state, neighbor)
     lost = on_neighbor_lost(state, neighbor, now)
     return (report, *lost, *close_claims(state, neighbor, now, cause=Cause.LEASE_EXPIRED))

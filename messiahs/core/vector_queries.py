@@ -9,6 +9,7 @@ from messiahs.core.model.demand import Demand
 from messiahs.core.model.descriptions import Description, Pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.link_costs import LinkCosts
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
@@ -16,6 +17,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.update.counting import counting_of
 from messiahs.core.update.demand import demand_below, demand_of_children, own_demand
+from messiahs.core.update.link_costs import costs_behind
 from messiahs.core.update.outgoing import passed_on
 from messiahs.core.update.preview import preview
 from messiahs.core.update.self_description import described_now
@@ -43,6 +45,8 @@ class NeighborView:
     """The number of tasks waiting there."""
     history: Pairs
     """What the history of its attributes tells, as far as the policy keeps it."""
+    costs: LinkCosts
+    """The costs of the path to the nearest machines behind it, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +174,7 @@ def neighbor_view(state: ModuleState, neighbor: Neighbor, now: Instant) -> Neigh
         age_ns=max(view.age_ns(now) for view in ((viewed,) if viewed is not None else heard)),
         waiting=waiting_behind(state, neighbor),
         history=state.updates.histories.facts_of(neighbor.system, now),
+        costs=costs_behind(state, neighbor.system, viewed),
     )
 
 

@@ -1,4 +1,4 @@
-"""Default disclosure: everything is sent to every neighbor, and unmet demand within the site."""
+"""Default disclosure: everything is sent to every neighbor; unmet demand and costs of links within the site."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from messiahs.core.vectors.vectors import Vector
 
 @dataclass(frozen=True, slots=True)
 class TellEverything:
-    """Sends everything to every neighbor, and drops nothing; unmet demand stays within the site."""
+    """Sends everything to every neighbor, and drops nothing; unmet demand and costs of links stay within the site."""
 
     def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
         """Return all measured attributes."""
@@ -49,6 +49,11 @@ class TellEverything:
 
     def reveals_demand_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
         """Reveal it within the site: what users of one administration lack is no matter of another one."""
+        del neighbor
+        return not is_apart
+
+    def reveals_costs_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Reveal them within the site: how it is wired is no matter of another one."""
         del neighbor
         return not is_apart
 

@@ -6,6 +6,14 @@ from messiahs.core.interface.limits import SETTLING_LIMIT
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.model.attributes import STRING_LIMIT_BYTES
 from messiahs.core.model.demand import CAPACITY, CLASS_LIMIT, DemandClass, DemandKey, DemandSize, summed
+from messiahs.core.model.link_costs import (
+    HIGHEST_THROUGHPUT,
+    LONGEST_ROUND_TRIP_NS,
+    NO_PROBE,
+    UNKNOWN_COSTS,
+    LinkCosts,
+    Probe,
+)
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import CodecError
@@ -55,6 +63,9 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
         wire.settling.extend(message.settling)
         for one in message.demand:
             _write_demand(wire.demand.add(), one)
+        wire.stamp, wire.echo, wire.held_ns = message.probe
+        round_trip_ns, throughput = message.behind
+        wire.round_trip_ns, wire.throughput = round_trip_ns or 0, throughput or 0
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -83,6 +94,22 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         handovers=counter(wire.handovers),
         settling=tuple(map(counter, wire.settling)),
         demand=summed(map(_read_demand, wire.demand)),
+        probe=_read_probe(wire),
+        behind=_read_costs(wire),
+    )
+
+
+def _read_probe(wire: update_pb2.StatusVector) -> Probe:
+    return Probe(counter(wire.stamp), counter(wire.echo), counter(wire.held_ns)) if wire.stamp else NO_PROBE
+
+
+def _read_costs(wire: update_pb2.StatusVector) -> LinkCosts:
+    round_trip_ns, throughput = counter(wire.round_trip_ns), counter(wire.throughput)
+    if not (round_trip_ns or throughput):
+        return UNKNOWN_COSTS
+    return LinkCosts(
+        min(LONGEST_ROUND_TRIP_NS, round_trip_ns) if round_trip_ns else None,
+        min(HIGHEST_THROUGHPUT, throughput) if throughput else None,
     )
 
 

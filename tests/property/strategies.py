@@ -57,6 +57,7 @@ from messiahs.core.model.counted import COUNTED_NAME, HIGHEST_NUMBER, KINDS, Cou
 from messiahs.core.model.demand import DemandClass, DemandKey, DemandSize, summed
 from messiahs.core.model.descriptions import TDV, is_valid_value, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.model.link_costs import HIGHEST_THROUGHPUT, LONGEST_ROUND_TRIP_NS, NO_PROBE, LinkCosts, Probe
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
@@ -155,6 +156,13 @@ status_vectors = st.builds(
     missing=st.lists(st.builds(MissingLink, module=system_ids, neighbor=system_ids, text=lines), max_size=3).map(tuple),
     counted=st.none() | st.booleans(),
     demand=demands,
+    probe=st.builds(Probe, stamp=st.integers(1, 2**63 - 1), echo=durations_ns, held_ns=durations_ns)
+    | st.just(NO_PROBE),
+    behind=st.builds(
+        LinkCosts,
+        round_trip_ns=st.none() | st.integers(1, LONGEST_ROUND_TRIP_NS),
+        throughput=st.none() | st.integers(1, HIGHEST_THROUGHPUT),
+    ),
 )
 
 reasons = st.recursive(

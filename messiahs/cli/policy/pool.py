@@ -14,6 +14,7 @@ from messiahs.config.regular_files import read_regular
 from messiahs.core.interface.policies import Asker, Candidate
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.link_costs import LinkCosts
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.indexed import IndexedVector
@@ -149,6 +150,7 @@ def _known_in(document: Document, name: str) -> Known:
                 view=_vector(view),
                 age_ns=int(view["age"] * SECOND),
                 history=tuple((str(name), int(value)) for name, value in view.get("history", {}).items()),
+                costs=LinkCosts(view.get("round_trip_ns"), view.get("throughput")),
             )
             for system, view in document["views"].items()
         )

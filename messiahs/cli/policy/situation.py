@@ -24,7 +24,7 @@ from messiahs.language.explaining.policy import explain_policy
 from messiahs.language.explaining.ranks import ExplainedOrder, explain_candidates, explain_task_order
 from messiahs.language.predicate.predicates import ParsedPredicate
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.readings import HERE, PEER, TASK, request_facts
+from messiahs.language.runtime.readings import HERE, PEER, TASK, request_facts, stated_costs
 from messiahs.language.runtime.rule_explanation import ExplainedBlock
 
 _STDIN: Final = "-"
@@ -101,6 +101,7 @@ def request_to_explain(policy: CompiledPolicy, stated: Stated, pools: Mapping[st
         relation=Relation(relation),
         balance=balance if isinstance(balance, int) else None,
         history=tuple((each.name, peer[each.name]) for each in policy.in_history if each.name in peer),
+        costs=stated_costs(peer),
     )
     origin: dict[str, Value] = {"origin": name} if name else {}
     task, here = _stated(stated, TASK, policy), _stated(stated, HERE, policy).tdv

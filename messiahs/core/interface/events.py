@@ -12,7 +12,7 @@ from messiahs.core.interface.notifications import Notification, Notified
 from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
-from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
+from messiahs.core.interface.spliced_bytes import BytesSpliced, FilesSent, InputsMoving
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.transfer_answers import StraightFailed, TransferFailure
 from messiahs.core.model.counted import Counted
@@ -349,6 +349,7 @@ Event = (
     | OutputsTaken
     | InputsMoving
     | BytesSpliced
+    | FilesSent
     | StoreChanged
     | Notified
     | Order

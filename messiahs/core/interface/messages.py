@@ -20,6 +20,7 @@ from messiahs.core.model.ids import (
     SystemId,
     Ticket,
 )
+from messiahs.core.model.link_costs import NO_PROBE, UNKNOWN_COSTS, LinkCosts, Probe
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.routes import SpliceEnd
 from messiahs.core.model.task_files import InputFile, Output
@@ -316,6 +317,7 @@ class StatusVector:
     systems behind it. A parent reads in `counted` whether it counts the sender, a sibling whether the primary parent of
     both does; None: as in the topology. To a parent, `handovers` is the number of changes of the sender's primary
     parent, `settling` marks those whose machines are not in the vector, and `demand` what tasks lacked here or below.
+    `probe` measures the link; `behind` are the costs from the sender to the nearest machines of the vector.
     """
 
     kind: VectorKind
@@ -331,6 +333,8 @@ class StatusVector:
     handovers: int = 0
     settling: tuple[int, ...] = ()
     demand: Demand = ()
+    probe: Probe = NO_PROBE
+    behind: LinkCosts = UNKNOWN_COSTS
 
     @property
     def missing_links(self) -> frozenset[tuple[SystemId, SystemId]]:

@@ -176,6 +176,9 @@ class Disclosure(Protocol):
     def reveals_demand_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
         """Return whether a neighbor gets the unmet demand; `is_apart`: it is of another site, or beyond this border."""
 
+    def reveals_costs_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Return whether a neighbor gets the communication costs of links behind this module."""
+
     def least_shown_to(self, neighbor: Neighbor, /) -> int:
         """Return the smallest number of tasks or machines in a class that a neighbor is shown; 0: no minimum."""
 

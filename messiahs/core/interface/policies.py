@@ -15,6 +15,7 @@ from messiahs.core.model.counted import Uses
 from messiahs.core.model.descriptions import SDV, TDV, Description, Pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant
+from messiahs.core.model.link_costs import UNKNOWN_COSTS, LinkCosts
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 
@@ -45,7 +46,8 @@ class Need:
 class Candidate:
     """A system that could be asked for places; `has_lost`: tasks were lost there recently, or such tasks denied.
 
-    `age_ns` is the age of the oldest part of its view. `balance` and `history` are as those of an `Asker`.
+    `age_ns` is the age of the oldest part of its view. `balance` and `history` are as those of an `Asker`. `costs` are
+    those of the path to the nearest machines behind it.
     """
 
     system: SystemId
@@ -55,6 +57,7 @@ class Candidate:
     has_lost: bool = False
     balance: int | None = None
     history: Pairs = ()
+    costs: LinkCosts = UNKNOWN_COSTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +86,15 @@ class Asker:
     """The requester of places: a neighbor, or with relation self a local user.
 
     `balance` is the processor time given to it, less the time it gave, in seconds; None where that is not counted.
-    `history` has what this module knows of the past of its attributes, as far as the policy keeps it.
+    `history` has what this module knows of the past of its attributes, as far as the policy keeps it, and `costs` what
+    it has measured of the link with it.
     """
 
     system: SystemId
     relation: Relation
     balance: int | None = None
     history: Pairs = ()
+    costs: LinkCosts = UNKNOWN_COSTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

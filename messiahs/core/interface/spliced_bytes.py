@@ -25,3 +25,13 @@ class InputsMoving:
     """Large inputs of a claim's tasks are being sent or received; the tasks follow them."""
 
     claim: ClaimId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSent:
+    """All files of a stream to `to` were stored there: `size_bytes` in `duration_ns`, for tasks of a claim."""
+
+    claim: ClaimId
+    to: SystemId
+    size_bytes: int
+    duration_ns: int

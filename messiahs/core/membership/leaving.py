@@ -31,6 +31,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.update import status_vector
 from messiahs.core.update.counting import counted_anew, counting_of
 from messiahs.core.update.histories import forget_history
+from messiahs.core.update.link_costs import forget_link
 
 _ANSWER_NS: Final = 10 * SECOND
 """How long a connected neighbor may take to say that it is done, once nothing is left here."""
@@ -260,6 +261,7 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
     state.updates.unlinked.pop(system, None)
     state.updates.silent.pop(system, None)
     forget_history(state, system)
+    forget_link(state, system)
     state.witnesses.pop(system, None)
     state.updates.counting = None
     if state.remembered.pop(system, None) is not None:

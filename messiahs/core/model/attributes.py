@@ -35,6 +35,7 @@ class Unit(StrEnum):
     NONE = ""
     BYTES = "bytes"
     SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
     SHARE = "1/100 %"
     CLOCK = "minutes of the day"
     DATE = "days since 1970-01-01"
@@ -112,6 +113,7 @@ _COUNT = _Traits(low=0)
 _TEXT = _Traits(kind=Kind.STRING)
 _BYTES = _Traits(unit=Unit.BYTES, low=0)
 _SECONDS = _Traits(unit=Unit.SECONDS, low=0)
+_MILLISECONDS = _Traits(unit=Unit.MILLISECONDS, low=0)
 _SHARE = _Traits(unit=Unit.SHARE, low=0, high=10_000)
 _RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "parent"))
 ISOLATIONS = ("process", "sandbox", "bubblewrap")
@@ -119,6 +121,8 @@ ISOLATIONS = ("process", "sandbox", "bubblewrap")
 _ISOLATION = _Traits(kind=Kind.STRING, choices=ISOLATIONS)
 _DIAL = _Traits(kind=Kind.STRING, choices=("policy", "on", "off"))
 _BALANCE = "processor time given to it, less the time it gave"
+_ROUND_TRIP = "time in which a vector to it is answered, to the nearest machine that it represents"
+_THROUGHPUT = "bytes a second of files sent to it, to the best connected machine that it represents"
 _A_RELATION = "its relation to this system: self, child, sibling or parent"
 
 CATALOGUE: tuple[Attribute, ...] = (
@@ -178,9 +182,13 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.CANDIDATE, "age", "age of its latest status vector", **_SECONDS),
     _seen(Scope.CANDIDATE, "count", "machines that it represents", **_COUNT),
     _optional(_seen(Scope.CANDIDATE, "balance", _BALANCE, unit=Unit.SECONDS)),
+    _optional(_seen(Scope.CANDIDATE, "round_trip", _ROUND_TRIP, **_MILLISECONDS)),
+    _optional(_seen(Scope.CANDIDATE, "throughput", _THROUGHPUT, **_BYTES)),
     _seen(Scope.PEER, "name", "name of the requesting system", **_TEXT),
     _seen(Scope.PEER, "relation", _A_RELATION, **_RELATION),
     _optional(_seen(Scope.PEER, "balance", _BALANCE, unit=Unit.SECONDS)),
+    _optional(_seen(Scope.PEER, "round_trip", "time in which a vector to it is answered", **_MILLISECONDS)),
+    _optional(_seen(Scope.PEER, "throughput", "bytes a second of files sent to it", **_BYTES)),
     _seen(Scope.NOW, "clock", "local time of day", unit=Unit.CLOCK, low=0, high=24 * 60 - 1),
     _seen(Scope.NOW, "weekday", "day of the week from 1 (Monday)", low=1, high=7),
     _seen(Scope.NOW, "day", "day of the month", low=1, high=31),

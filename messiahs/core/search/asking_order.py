@@ -22,6 +22,7 @@ from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import why_ranked
 from messiahs.core.task_filter.matching import fitting, why_not
+from messiahs.core.update.link_costs import costs_behind
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY
 
@@ -44,6 +45,7 @@ def candidates_for(
             has_lost=has_lost(state, neighbor.system, now) or only_denies(state, search, neighbor.system, now),
             balance=balance_with(state, neighbor.system),
             history=histories.facts_of(neighbor.system, now),
+            costs=costs_behind(state, neighbor.system, view),
         )
         for neighbor, view in heard
     )

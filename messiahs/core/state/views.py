@@ -11,9 +11,11 @@ from messiahs.core.model.demand import Demand
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.link_costs import UNKNOWN_COSTS, LinkCosts
 from messiahs.core.model.missing_link import MissingLink
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.histories import Histories
+from messiahs.core.state.link_costs import MeasuredLink, PathCosts
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.indexed import IndexedVector, Indexes
 from messiahs.core.vectors.joined_views import Overview
@@ -53,6 +55,8 @@ class Annotations(NamedTuple):
     """Links that are down at systems from which the vector comes, or at systems behind them."""
     demand: Demand = ()
     """What tasks of these systems lacked."""
+    behind: LinkCosts = UNKNOWN_COSTS
+    """The costs of the path from here to the nearest machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +143,7 @@ class Account:
     """The annotations of all that D contains."""
     oldest_above: Instant | None
     missing: MissingLinks
+    paths: PathCosts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -179,6 +184,7 @@ class Updates:
     """Why other neighbors have no connection, as far as this is known. Not stored."""
     views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
     histories: Histories = field(default_factory=Histories)
+    measured_links: dict[SystemId, MeasuredLink] = field(default_factory=dict)
     queried: dict[SystemId, bool] = field(default_factory=dict)
     """Silent neighbors that were queried for their status."""
     silent: dict[SystemId, None] = field(default_factory=dict)
@@ -233,3 +239,8 @@ class Updates:
     def indexed_up(self) -> IndexedVector:
         """U with its indexes."""
         return self.indexes.of(VectorKind.FOR_PARENTS, self.up)
+
+    def link_costs(self, neighbor: SystemId) -> LinkCosts:
+        """Return what was measured of the link with a neighbor."""
+        link = self.measured_links.get(neighbor)
+        return UNKNOWN_COSTS if link is None else link.costs

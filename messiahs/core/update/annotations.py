@@ -1,4 +1,4 @@
-"""The annotations of a vector: waiting tasks, tasks that may move, unmet demand, its age (MESSIAHS 7.2).
+"""The annotations of a vector: waiting tasks, tasks that may move, unmet demand, costs, its age (MESSIAHS 7.2).
 
 They cover the same systems as the machines of the vector. One total is computed for all neighbors, and the part that a
 child receives itself is subtracted for it: so a parent of a thousand children does not add a thousand numbers for each.
@@ -18,6 +18,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Annotations, Count, View
 from messiahs.core.update.counting import counting_of
 from messiahs.core.update.demand import demand_for
+from messiahs.core.update.link_costs import behind_for, path_costs
 from messiahs.core.update.missing_links import missing_for, missing_links
 from messiahs.core.update.sums import VectorKey, in_down, in_up
 
@@ -38,6 +39,7 @@ def account_of(state: ModuleState, views: Mapping[VectorKey, View]) -> Account:
         above=_total(above),
         oldest_above=min(map(_since, above), default=None),
         missing=missing_links(state, views),
+        paths=path_costs(state, views),
     )
 
 
@@ -53,8 +55,9 @@ def annotations_for(state: ModuleState, account: Account, neighbor: Neighbor, ki
     if not state.policy.disclosure.reveals_to(neighbor):
         return Annotations()
     count, here = account.below, account.here
+    kept_away = kept_from(state, neighbor.system) if kind is VectorKind.FOR_CHILDREN else frozenset()
     if kind is VectorKind.FOR_CHILDREN and counting_of(state).neighbors[neighbor.system].is_primary_child:
-        kept = (account.primary_children.get(each) for each in kept_from(state, neighbor.system))
+        kept = (account.primary_children.get(each) for each in kept_away)
         count = count.plus(account.above).plus(_total(view for view in kept if view is not None), -1)
     elif kind is VectorKind.FOR_CHILDREN:
         count = count._replace(waiting=count.waiting - _waiting_below_stepchild(state, account, neighbor))
@@ -64,6 +67,7 @@ def annotations_for(state: ModuleState, account: Account, neighbor: Neighbor, ki
         lets_go=here.lets_go or count.lets_go > 0,
         missing=missing_for(state, account.missing, neighbor, kind),
         demand=demand_for(state, neighbor, kind),
+        behind=behind_for(state, account.paths, neighbor, kind, kept_away),
     )
 
 

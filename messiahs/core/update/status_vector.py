@@ -26,6 +26,7 @@ from messiahs.core.state.views import Round, View, viewed_kind
 from messiahs.core.update.advertising import advertise
 from messiahs.core.update.counting import note_heard, note_said, note_silent, parents_in_order
 from messiahs.core.update.histories import note_forgotten, note_vector
+from messiahs.core.update.link_costs import note_probe
 from messiahs.core.update.transmission import forget_sent
 from messiahs.core.vectors.vectors import EMPTY, Vector
 
@@ -82,6 +83,7 @@ def on_status_vector(
         return (without_link(state, sender, "StatusVector"),)
     if message.kind not in _kinds_from(neighbor):
         return (Report(neighbor=sender, code=ReportCode.WRONG_VECTOR, text=message.kind.name.lower()),)
+    note_probe(state, sender, message.probe, now)
     previous = state.updates.views.get((sender, message.kind))
     if previous is not None and previous.message.vector == message.vector:
         # An unchanged vector: the earlier one is kept, with the verdicts stored for its classes.

@@ -1,6 +1,6 @@
 """One vector for one neighbor, with its annotations (MESSIAHS 5.3.1, 6.2 status_vector)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from messiahs.core.interface.actions import SendVector
 from messiahs.core.interface.messages import StatusVector, VectorKind
@@ -11,6 +11,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot, Sources, Sums
 from messiahs.core.update.annotations import account_of, age_ns, annotations_for
 from messiahs.core.update.counting import counting_of, is_counted, settling_in
+from messiahs.core.update.link_costs import probe_for
 from messiahs.core.update.outgoing import sum_up
 from messiahs.core.update.pacing import TURN_NS
 from messiahs.core.vectors.division import Division
@@ -93,6 +94,7 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
         handovers=_handovers(state, kind),
         settling=state.updates.settling if kind is VectorKind.FOR_PARENTS else (),
         demand=annotations.demand,
+        behind=annotations.behind,
     )
 
 
@@ -106,7 +108,8 @@ def send(
     if only_changed and sent is not None and _is_unchanged(sent, message):
         return ()
     state.updates.sent[key], state.updates.sent_to_at[key] = message, turn.now
-    return (SendVector(to=neighbor.system, message=message),)
+    probed = replace(message, probe=probe_for(state, neighbor.system, turn.now))
+    return (SendVector(to=neighbor.system, message=probed),)
 
 
 def forget_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> None:

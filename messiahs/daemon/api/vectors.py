@@ -67,6 +67,8 @@ class VectorsApi:
                         "age": round(view.age_ns / SECOND, 3),
                         "waiting": view.waiting,
                         "history": dict(view.history),
+                        "round_trip_ns": view.costs.round_trip_ns,
+                        "throughput": view.costs.throughput,
                     },
                 )
 

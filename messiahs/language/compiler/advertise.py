@@ -160,7 +160,7 @@ def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: A
         notebook.error(token, Code.DIMENSION, message, hint=EXAMPLES[attribute.unit])
         return
     if token.type == "INTEGER" and token is last_token(tree):
-        check_dimension(read_literal(token, notebook), target, attribute, notebook=notebook)
+        check_dimension(read_literal(token), target, attribute, notebook=notebook)
     value = amount.value_in({})
     low, high = range_of(attribute)
     if value is not None and not low <= value <= high:

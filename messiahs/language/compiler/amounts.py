@@ -59,7 +59,7 @@ def amount_in(tree: Tree[Token], scene: Scene, /) -> Amount:
 def _part(tree: Tree[Token], scene: Scene, *, readings: dict[str, Reading]) -> _Part:
     match tree.data:
         case "quantity":
-            literal = read_literal(first_token(tree), scene.reader.notebook)
+            literal = read_literal(first_token(tree))
             assert isinstance(literal.value, int)
             unit = None if literal.unit is Unit.NONE else literal.unit
             return _Part(constant(literal.value), str(literal.value), unit)

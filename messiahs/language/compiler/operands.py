@@ -17,6 +17,7 @@ from messiahs.language.syntax.literals import (
     check_dimensions,
     check_range,
     check_unit,
+    in_unit,
     read_literal,
 )
 from messiahs.language.syntax.parsing import first_token, tokens_in_tree, trees_in
@@ -47,12 +48,13 @@ WrittenOperand = Filled | Literal | Computed
 def read_filled(tree: Tree[Token], scene: Scene) -> Filled | None:
     """Return a variable with its default; None, with a problem, if its name has no meaning here."""
     (token,) = tokens_in_tree(tree, "VARIABLE")
-    defaults = [read_literal(first_token(part), scene.reader.notebook) for part in trees_in(tree)]
+    defaults = [read_literal(first_token(part)) for part in trees_in(tree)]
     known = scene.reader.vocabulary.look_up(token, scene.view, scene.reader.notebook)
     if known is None:
         return None
     default = defaults[0] if defaults else None
     if default is not None and known.attribute is not None:
+        default = in_unit(default, known.attribute.unit)
         check_dimension(default, token, known.attribute, notebook=scene.reader.notebook)
     return Filled(token, known.scope, known.attribute, default)
 
@@ -113,6 +115,14 @@ def check_operand(operand: WrittenOperand, kind: Kind, scene: Scene, /, *, compa
         notebook.error(operand.token, Code.TYPE, f"{what}, and {operand.token} is {article}", hint=hint)
 
 
+def in_units_of_each_other(left: WrittenOperand, right: WrittenOperand, /) -> tuple[WrittenOperand, WrittenOperand]:
+    """Return the sides of a comparison, with a literal in the unit of the other side."""
+    return (
+        in_unit(left, unit_of(right)) if isinstance(left, Literal) else left,
+        in_unit(right, unit_of(left)) if isinstance(right, Literal) else right,
+    )
+
+
 def check_pair(left: WrittenOperand, right: WrittenOperand, order: Order, /, *, notebook: Notebook) -> None:
     """Note dimensions and ranges that do not match."""
     match left, right:
@@ -134,11 +144,11 @@ def _check_units(left: WrittenOperand, right: WrittenOperand, *, notebook: Noteb
     """Note that an amount is compared with another dimension; a product or a quotient fits any."""
     for literal, other in ((left, right), (right, left)):
         if isinstance(literal, Literal):
-            unit = _unit_of(other)
+            unit = unit_of(other)
             if unit is not None and literal.kind is Kind.INTEGER:
                 check_unit(literal, other.token, unit, notebook=notebook)
             return
-    units = _unit_of(left), _unit_of(right)
+    units = unit_of(left), unit_of(right)
     if units[0] is None or units[1] is None or units[0] is units[1]:
         return
     message = f"{DIMENSIONS[units[0]]} compared with a {DIMENSIONS[units[1]]}"
@@ -146,7 +156,7 @@ def _check_units(left: WrittenOperand, right: WrittenOperand, *, notebook: Noteb
     notebook.error(right.token, Code.DIMENSION, message, label=label)
 
 
-def _unit_of(operand: WrittenOperand) -> Unit | None:
+def unit_of(operand: WrittenOperand) -> Unit | None:
     """Return the unit of an operand; None fits any other."""
     match operand:
         case Computed():

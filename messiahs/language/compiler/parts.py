@@ -62,7 +62,7 @@ def _read_arguments(arguments: list[Tree[Token]], declared: DeclaredPart, notebo
 
 
 def _read_value(token: Token, parameter: Parameter, notebook: Notebook) -> Value:
-    literal = read_literal(token, notebook)
+    literal = read_literal(token)
     problem = ""
     if literal.kind is not parameter.kind:
         problem = "a string" if parameter.kind is Kind.STRING else MEANINGS[parameter.unit]

@@ -23,10 +23,12 @@ from messiahs.language.compiler.operands import (
     check_operand,
     check_pair,
     filled_in,
+    in_units_of_each_other,
     kinds_of,
     name_in,
     read_filled,
     reading_of,
+    unit_of,
 )
 from messiahs.language.compiler.reader import Let, Reader, Scene
 from messiahs.language.compiler.vocabulary import LET, View
@@ -47,7 +49,7 @@ from messiahs.language.predicate.syntax import (
 from messiahs.language.runtime.amounts import attributes_of
 from messiahs.language.runtime.conditions import Condition, condition_of
 from messiahs.language.runtime.readings import Group, Reading, matches
-from messiahs.language.syntax.literals import Literal, read_literal
+from messiahs.language.syntax.literals import Literal, in_unit, read_literal
 from messiahs.language.syntax.parsing import first_token, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, nearest
 from messiahs.language.syntax.written import start_of, written_of
@@ -204,6 +206,7 @@ def _comparison(tree: Tree[Token], scene: Scene) -> Expression:
     left, right = (_operand(part, scene) for part in trees_in(tree))
     if left is None or right is None:
         return ALWAYS
+    left, right = in_units_of_each_other(left, right)
     kind, order = COMPARATORS[comparator]
     if kind not in {*kinds_of(left), *kinds_of(right)}:
         other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
@@ -220,9 +223,9 @@ def _comparison(tree: Tree[Token], scene: Scene) -> Expression:
 def _membership(tree: Tree[Token], scene: Scene) -> Expression:
     subject, *members = trees_in(tree)
     operand = _operand(subject, scene)
-    literals = [read_literal(first_token(member), scene.reader.notebook) for member in members]
     if operand is None:
         return ALWAYS
+    literals = [in_unit(read_literal(first_token(member)), unit_of(operand)) for member in members]
     kind = literals[0].kind
     for each in (operand, *literals):
         check_operand(each, kind, scene)
@@ -262,7 +265,7 @@ def _operand(tree: Tree[Token], scene: Scene) -> WrittenOperand | None:
     """Return an operand; None, with a problem, for a variable without a meaning."""
     match tree.data:
         case "literal" | "quantity":
-            return read_literal(first_token(tree), scene.reader.notebook)
+            return read_literal(first_token(tree))
         case "variable":
             return read_filled(tree, scene)
         case "amount":

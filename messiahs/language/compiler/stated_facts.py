@@ -10,7 +10,7 @@ from messiahs.core.model.attributes import Attribute, Kind, Value
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.vocabulary import Vocabulary
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.syntax.literals import check_dimension, check_range, read_literal
+from messiahs.language.syntax.literals import check_dimension, check_range, in_unit, read_literal
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import BAD, tokens_in
 
@@ -34,7 +34,7 @@ def stated(name: Token, word: Token, known: Mapping[str, Attribute], /, *, noteb
         hint = f"did you mean {near[0]}?" if near else "state attributes of the schema, or declared by the policy"
         notebook.error(name, Code.UNKNOWN_ATTRIBUTE, f"`{name}` is not known here", hint=hint)
         return None
-    literal = read_literal(word, notebook)
+    literal = in_unit(read_literal(word), attribute.unit)
     if literal.kind is not attribute.kind:
         message = f"`{name}` is {'a string' if attribute.kind is Kind.STRING else 'an integer'}"
         notebook.error(word, Code.TYPE, message, hint='strings are written in "quotes"')

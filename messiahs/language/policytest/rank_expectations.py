@@ -28,7 +28,7 @@ from messiahs.language.policytest.verdicts import Verdict
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.runtime.candidate_ranking import First, keys_of, link_of, ranking_facts
-from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, calendar_facts
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, calendar_facts, stated_costs
 from messiahs.language.runtime.rule_explanation import ExplainedBlock, explain_below, explain_rule
 from messiahs.language.syntax.parsing import tokens_in_tree
 
@@ -74,6 +74,7 @@ def _candidate(rival: Rival, situation: Situation) -> Candidate:
         age_ns=int(link.get("age", 0)) * SECOND,
         balance=balance if isinstance(balance, int) else None,
         history=history_in(link, situation.policy),
+        costs=stated_costs(link),
     )
 
 

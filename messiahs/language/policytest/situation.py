@@ -31,7 +31,7 @@ from messiahs.language.policytest.stated_values import (
     Wait,
 )
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.readings import HERE, PEER, TASK
+from messiahs.language.runtime.readings import HERE, PEER, TASK, stated_costs
 
 _Query = TypeVar("_Query")
 _Answer = TypeVar("_Answer")
@@ -139,6 +139,7 @@ class Situation:
             relation=Relation(str(said.get("relation", Relation.CHILD))),
             balance=balance if isinstance(balance, int) else None,
             history=history_in(said, self.policy),
+            costs=stated_costs(said),
         )
 
     @property

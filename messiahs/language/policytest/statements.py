@@ -196,7 +196,7 @@ def _read_machines(phrase: Phrase, scene: Scene) -> Statement | None:
 def _read_candidate(phrase: Phrase, scene: Scene) -> Statement | None:
     words = scene.tokens(phrase, "candidate")
     scene.stated.add(CANDIDATE)
-    names = ("relation", "age", "balance", *(each.name for each in scene.policy.in_history))
+    names = ("relation", "age", "balance", "round_trip", "throughput", *(each.name for each in scene.policy.in_history))
     link = {name: scene.known(CANDIDATE)[name] for name in names}
     own: list[Phrase] = []
     machines: list[Below] = []

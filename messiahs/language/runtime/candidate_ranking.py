@@ -22,7 +22,7 @@ from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.condition_explanation import value_text
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.part_keys import ByPart, Placed, part_in, placed_by
-from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, calendar_facts
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, calendar_facts, cost_facts
 
 _DRAW_BITS: Final = 64
 _FIRST: Final = ("surely true", "could be true", "false")
@@ -184,7 +184,7 @@ def link_of(candidate: Candidate, /) -> Description:
         "count": candidate.view.vector.machines,
     }
     balance: dict[str, Value] = {} if candidate.balance is None else {"balance": candidate.balance}
-    return {**facts, **balance, **dict(candidate.history)}
+    return {**facts, **balance, **cost_facts(candidate.costs), **dict(candidate.history)}
 
 
 def _key_text(key: RankKey, facts: Facts, view: IndexedVector, classes: ClassSet, /) -> str:

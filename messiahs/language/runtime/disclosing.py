@@ -129,6 +129,11 @@ class CompiledDisclosure:
         rule = self.revealing.to(neighbor)
         return not rule.is_nothing and (not is_apart if rule.demand is None else rule.demand)
 
+    def reveals_costs_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Return whether `$comm_cost` is shown; to a neighbor that is apart, whether the rule names it in `only`."""
+        is_named = self.revealing.to(neighbor).only is not None
+        return self.shows("comm_cost", neighbor) and (is_named or not is_apart)
+
     def least_shown_to(self, neighbor: Neighbor, /) -> int:
         """Return the least count of a class for a neighbor."""
         return self.revealing.to(neighbor).least_count

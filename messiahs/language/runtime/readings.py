@@ -11,6 +11,8 @@ from messiahs.core.interface.policies import AcceptQuery, CalendarTime, RunningQ
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.core.model.dates import date_of
 from messiahs.core.model.descriptions import Description
+from messiahs.core.model.instants import MILLISECOND
+from messiahs.core.model.link_costs import LinkCosts
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.columns import Column, Packed, column_of, constant, packed
 from messiahs.core.vectors.indexed import IndexedVector
@@ -194,12 +196,31 @@ def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
     }
 
 
+def cost_facts(costs: LinkCosts, /) -> dict[str, Value]:
+    """Return the communication costs that are known, as attributes of `$cand` and `$peer`."""
+    facts: dict[str, Value] = {}
+    if costs.round_trip_ns is not None:
+        facts["round_trip"] = (costs.round_trip_ns + MILLISECOND // 2) // MILLISECOND
+    if costs.throughput is not None:
+        facts["throughput"] = costs.throughput
+    return facts
+
+
+def stated_costs(said: Description, /) -> LinkCosts:
+    """Return the communication costs among stated attributes of `$cand` or `$peer`."""
+    trip, throughput = said.get("round_trip"), said.get("throughput")
+    return LinkCosts(
+        trip * MILLISECOND if isinstance(trip, int) else None, throughput if isinstance(throughput, int) else None
+    )
+
+
 def request_facts(query: AcceptQuery, /) -> Facts:
     """Return the facts about a request; without a machine there are none about the own machine."""
     task = {**query.tdv.description(), "from": query.asker.system}
     peer: dict[str, Value] = {"name": query.asker.system, "relation": query.asker.relation.value}
     if query.asker.balance is not None:
         peer["balance"] = query.asker.balance
+    peer |= cost_facts(query.asker.costs)
     peer |= query.asker.history
     here = {**query.module, **(query.here.description() if query.here is not None else {})}
     return {TASK: task, PEER: peer, HERE: here, NOW: calendar_facts(query.now)}

@@ -16,6 +16,7 @@ DIMENSIONS: Final = {
     Unit.NONE: "plain number",
     Unit.BYTES: "size",
     Unit.SECONDS: "duration",
+    Unit.MILLISECONDS: "duration in milliseconds",
     Unit.SHARE: "percentage",
     Unit.CLOCK: "time of day",
     Unit.DATE: "date",
@@ -24,6 +25,7 @@ MEANINGS: Final = {
     Unit.NONE: "a plain number",
     Unit.BYTES: "a size in bytes",
     Unit.SECONDS: "a duration in seconds",
+    Unit.MILLISECONDS: "a duration in milliseconds",
     Unit.SHARE: "a percentage",
     Unit.CLOCK: "a time of day",
     Unit.DATE: "a date",
@@ -32,6 +34,7 @@ EXAMPLES: Final = {
     Unit.NONE: "it is written without a unit",
     Unit.BYTES: "sizes are written 8MB or 8MiB",
     Unit.SECONDS: "durations are written 90s, 15min or 2h",
+    Unit.MILLISECONDS: "round trips are written 20ms or 2s",
     Unit.SHARE: "percentages are written 30% or 12.5%",
     Unit.CLOCK: "times of day are written 7:00 or 20:00",
     Unit.DATE: "dates are written 2026-12-24",
@@ -59,18 +62,23 @@ def quantity_of(token: Token) -> Quantity:
     return quantity
 
 
-def read_literal(token: Token, notebook: Notebook) -> Literal:
-    """Return the value of a literal; durations are in whole seconds."""
+def read_literal(token: Token) -> Literal:
+    """Return the value of a literal; a duration is in seconds, or in milliseconds if they are not whole."""
     if token.type == "TEXT":
         return Literal(unescaped(token), Unit.NONE, token)
     quantity = quantity_of(token)
     if quantity.unit is not Unit.SECONDS:
         return Literal(quantity.steps, quantity.unit, token)
     if quantity.steps % _MILLISECONDS:
-        notebook.error(
-            token, Code.NUMBER, f"`{token}` is not a whole number of seconds", hint="ms is for `timeouts` only"
-        )
+        return Literal(quantity.steps, Unit.MILLISECONDS, token)
     return Literal(quantity.steps // _MILLISECONDS, Unit.SECONDS, token)
+
+
+def in_unit(literal: Literal, unit: Unit | None, /) -> Literal:
+    """Return a literal as it is compared with a value in `unit`: a duration of whole seconds may be in milliseconds."""
+    if unit is not Unit.MILLISECONDS or literal.unit is not Unit.SECONDS or isinstance(literal.value, str):
+        return literal
+    return Literal(literal.value * _MILLISECONDS, unit, literal.token)
 
 
 def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, *, notebook: Notebook) -> None:
@@ -89,6 +97,10 @@ def check_unit(literal: Literal, other: str, unit: Unit, /, *, notebook: Noteboo
             written = shown(literal.value, unit)
             message = f"{other} is {MEANINGS[unit]}: {literal.value} means {written}"
             notebook.warning(literal.token, Code.BARE_NUMBER, message, hint=f"write {written}")
+        return
+    if (unit, literal.unit) == (Unit.SECONDS, Unit.MILLISECONDS):
+        message = f"`{literal.token}` is not a whole number of seconds"
+        notebook.error(literal.token, Code.NUMBER, message, hint="ms is for `timeouts` and for round trips")
         return
     message = f"{DIMENSIONS[unit]} compared with a {DIMENSIONS[literal.unit]}"
     label = f"{DIMENSIONS[literal.unit]}; {other} is {MEANINGS[unit]}"

@@ -50,7 +50,7 @@ class NoQuantity:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An integer in steps of its unit; durations are in milliseconds here, and in whole seconds everywhere else."""
+    """An integer in steps of its unit; durations are in milliseconds here, and mostly in whole seconds elsewhere."""
 
     steps: int
     unit: Unit
@@ -132,6 +132,8 @@ def shown(value: int, unit: Unit) -> str:
             return _largest(value, {name: size for name, size in _SIZES.items() if name != "KiB"})
         case Unit.SECONDS:
             return _largest(value, {name: step // _SECOND for name, step in _MILLISECONDS.items() if step >= _SECOND})
+        case Unit.MILLISECONDS:
+            return _largest(value, _MILLISECONDS)
         case Unit.SHARE:
             return f"{value / _SHARE_STEPS:.2f}".rstrip("0").rstrip(".") + "%"
         case Unit.CLOCK:

@@ -100,7 +100,7 @@ from messiahs.core.interface.notifications import Notified
 from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
-from messiahs.core.interface.spliced_bytes import BytesSpliced, InputsMoving
+from messiahs.core.interface.spliced_bytes import BytesSpliced, FilesSent, InputsMoving
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.transfer_answers import StraightFailed
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
@@ -206,7 +206,7 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"tasks for {event.claim} may not have arrived: {event.text}"
         case StraightFailed():
             text = f"bytes of {event.claim} cannot go straight: {event.text}"
-        case InputsMoving() | BytesSpliced():
+        case InputsMoving() | BytesSpliced() | FilesSent():
             text = _moving_text(event)
         case LinkUp():
             text = f"the link with {event.neighbor} is up"
@@ -227,7 +227,9 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
     return f"{system}: {text}"
 
 
-def _moving_text(event: InputsMoving | BytesSpliced) -> str:
+def _moving_text(event: InputsMoving | BytesSpliced | FilesSent) -> str:
+    if isinstance(event, FilesSent):
+        return f"has sent {event.size_bytes} bytes to {event.to} in {event.duration_ns / SECOND:.3f} s"
     if isinstance(event, InputsMoving):
         return f"inputs for {event.claim} are in transit"
     moved = f"{event.forth_bytes} bytes there and {event.back_bytes} back"

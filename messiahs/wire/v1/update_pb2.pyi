@@ -51,7 +51,7 @@ class DemandClass(_message.Message):
     def __init__(self, capacity: _Optional[str] = ..., is_busy: _Optional[bool] = ..., amount: _Optional[int] = ..., arch: _Optional[str] = ..., os: _Optional[str] = ..., tasks: _Optional[int] = ..., processors: _Optional[int] = ..., wanted_s: _Optional[int] = ..., denied: _Optional[int] = ...) -> None: ...
 
 class StatusVector(_message.Message):
-    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go", "missing", "counted", "handovers", "settling", "demand")
+    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room", "lets_go", "missing", "counted", "handovers", "settling", "demand", "stamp", "echo", "held_ns", "round_trip_ns", "throughput")
     KIND_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +65,11 @@ class StatusVector(_message.Message):
     HANDOVERS_FIELD_NUMBER: _ClassVar[int]
     SETTLING_FIELD_NUMBER: _ClassVar[int]
     DEMAND_FIELD_NUMBER: _ClassVar[int]
+    STAMP_FIELD_NUMBER: _ClassVar[int]
+    ECHO_FIELD_NUMBER: _ClassVar[int]
+    HELD_NS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_TRIP_NS_FIELD_NUMBER: _ClassVar[int]
+    THROUGHPUT_FIELD_NUMBER: _ClassVar[int]
     kind: VectorKind
     vector: bytes
     period_ns: int
@@ -78,4 +83,9 @@ class StatusVector(_message.Message):
     handovers: int
     settling: _containers.RepeatedScalarFieldContainer[int]
     demand: _containers.RepeatedCompositeFieldContainer[DemandClass]
-    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ..., missing: _Optional[_Iterable[_Union[MissingLink, _Mapping]]] = ..., counted: _Optional[bool] = ..., handovers: _Optional[int] = ..., settling: _Optional[_Iterable[int]] = ..., demand: _Optional[_Iterable[_Union[DemandClass, _Mapping]]] = ...) -> None: ...
+    stamp: int
+    echo: int
+    held_ns: int
+    round_trip_ns: int
+    throughput: int
+    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ..., lets_go: _Optional[bool] = ..., missing: _Optional[_Iterable[_Union[MissingLink, _Mapping]]] = ..., counted: _Optional[bool] = ..., handovers: _Optional[int] = ..., settling: _Optional[_Iterable[int]] = ..., demand: _Optional[_Iterable[_Union[DemandClass, _Mapping]]] = ..., stamp: _Optional[int] = ..., echo: _Optional[int] = ..., held_ns: _Optional[int] = ..., round_trip_ns: _Optional[int] = ..., throughput: _Optional[int] = ...) -> None: ...

@@ -164,6 +164,10 @@ class ScriptedDisclosure:
         """Reveal it within the site, but for those that the test names."""
         return not is_apart and self.reveals_to(neighbor)
 
+    def reveals_costs_to(self, neighbor: Neighbor, /, *, is_apart: bool) -> bool:
+        """Reveal them within the site, but for those that the test names."""
+        return not is_apart and self.reveals_to(neighbor)
+
     def least_shown_to(self, neighbor: Neighbor, /) -> int:
         """Hide no small counts."""
         del neighbor
