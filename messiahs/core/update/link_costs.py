@@ -59,7 +59,7 @@ def forget_link(state: ModuleState, system: SystemId) -> None:
     state.updates.measured_links.pop(system, None)
 
 
-def costs_behind(state: ModuleState, system: SystemId, view: View | None) -> LinkCosts:
+def costs_behind(state: ModuleState, system: SystemId, /, view: View | None) -> LinkCosts:
     """Return the costs of the path to the nearest machines behind a neighbor, as far as they are known."""
     link = state.updates.link_costs(system)
     return link if view is None else link.then(view.message.behind)

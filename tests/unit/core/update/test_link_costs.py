@@ -100,7 +100,7 @@ def vectors_to(actions: Iterable[Action]) -> dict[SystemId, StatusVector]:
     return {action.to: action.message for action in only(actions, SendVector)}
 
 
-def measured(rig: Rig, trips: dict[SystemId, int], behind: dict[SystemId, LinkCosts]) -> None:
+def measured(rig: Rig, trips: dict[SystemId, int], /, behind: dict[SystemId, LinkCosts]) -> None:
     """Let each neighbor answer the last vector to it after some milliseconds."""
     for system in sorted(trips, key=lambda each: trips[each]):
         stamp = rig.state.updates.measured_links[system].last
