@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -156,7 +156,7 @@ def fetch_with_logs(
     members: Collection[int] = (),
     on_progress: OnProgress = silent,
 ) -> Iterator[OutputFile]:
-    """Write the outputs of a task, or those of an array and what its `members` wrote to stdout and stderr."""
+    """Write the outputs of a task, or those of an array or a member and what these `members` wrote to their streams."""
     yield from fetch(module, outputs, into=into, on_progress=on_progress)
     if members:
         besides = {"/".join(output.place.split("/")[:2]) for output in outputs}
@@ -164,23 +164,37 @@ def fetch_with_logs(
 
 
 def fetch_logs(
-    module: ModuleClient, array: str, *, into: Path, members: Collection[int], besides: Collection[str] = ()
+    module: ModuleClient, name: str, *, into: Path, members: Collection[int], besides: Collection[str] = ()
 ) -> Iterator[OutputFile]:
-    """Write what members of an array wrote to the files `stdout` and `stderr` in their folders, and yield each file.
+    """Write what members of an array, or the named one, wrote to the files `stdout` and `stderr` in their folders.
 
-    There is none if nothing was written. The places of `besides` have files or folders that are outputs, and stay.
+    Each file is yielded; there is none if nothing was written. The places of `besides` have files or folders that are
+    outputs, and stay.
     """
     for stream in ("stdout", "stderr"):
-        for member, parts in groupby(member_logs(module, array, stream=stream), key=itemgetter(0)):
+        for member, pieces in _logs_by_member(module, name, stream):
             place = f"{member}/{stream}"
             if member in members and place not in besides:
-                file = OutputFile(task=f"{array}.{member}", name=stream, place=place, size_bytes=0, is_executable=False)
-                counted = _Counted(piece for _, piece in parts)
+                task = f"{array_of(name)}.{member}"
+                file = OutputFile(task=task, name=stream, place=place, size_bytes=0, is_executable=False)
+                counted = _Counted(pieces)
                 try:
                     _write(iter(counted), file, into)
                 except OSError as error:
                     raise ClientError(f"`{into / place}` cannot be written: {error.strerror}") from error
                 yield replace(file, size_bytes=counted.size_bytes)
+
+
+def _logs_by_member(module: ModuleClient, name: str, stream: str) -> Iterator[tuple[int, Iterable[bytes]]]:
+    """Yield what each member has written to a stream if that is anything; the others of a named one are not read."""
+    if number := member_of(name):
+        pieces = iter(module.logs(name, stream=stream))
+        first = next(pieces, b"")
+        if first:
+            yield number, chain((first,), pieces)
+        return
+    for member, parts in groupby(member_logs(module, name, stream=stream), key=itemgetter(0)):
+        yield member, (piece for _, piece in parts)
 
 
 class _Counted:

@@ -256,9 +256,9 @@ class Client:
     def fetch(self, *ids: str, into: str | PathLike[str] = ".", on_progress: OnProgress = silent) -> list[Path]:
         """Write the outputs of ended tasks below a folder and return their paths; those of member 3 go to `3/`.
 
-        With an array come the files `stdout` and `stderr` of its members, unless outputs have these names. An existing
-        file is replaced once its successor is complete. Raises `ClientError` for a task that has not ended, and
-        `TypeError` without any id, which is not to mean all tasks.
+        With an array or a member come the files `stdout` and `stderr` of members, unless outputs have these names. An
+        existing file is replaced once its successor is complete. Raises `ClientError` for a task that has not ended,
+        and `TypeError` without any id, which is not to mean all tasks.
         """
         if not ids:
             raise TypeError("`fetch` takes at least one id: the outputs of all tasks are not fetched at once")
@@ -278,7 +278,7 @@ class Client:
             grouped.setdefault(array if (array := array_of(task)) in asked else task, []).append(task)
         for name, tasks in grouped.items():
             some = [one for task in tasks for one in outputs[task]]
-            members = [member_of(task) for task in tasks if task != name]
+            members = [number for task in tasks if (number := member_of(task))]
             with self.at(name) as module:
                 files = fetch_with_logs(module, name, outputs=some, into=into, members=members, on_progress=on_progress)
                 written += [into / one.place for one in files]

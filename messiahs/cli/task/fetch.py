@@ -29,7 +29,7 @@ class _Found:
     outputs: list[OutputFile] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
-    """The members of an array that have ended; none for a single task."""
+    """The members that have ended; none for a task that is no member."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -83,7 +83,7 @@ def _found(name: str, options: PlaceOptions) -> _Found:
                 left = outputs[member["id"]]
                 found.outputs += left
                 found.lacking += [] if left else [member["id"]]
-                found.ended += [member_of(member["id"])] if not member_of(name) and member_of(member["id"]) else []
+                found.ended += [number] if (number := member_of(member["id"])) else []
                 if text := outputs_text_of(member):
                     found.texts.setdefault(text, []).append(member["id"])
     open_ends: dict[str, list[str]] = {}

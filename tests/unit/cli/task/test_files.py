@@ -262,6 +262,16 @@ def test_fetch_of_an_array_has_what_its_members_wrote_in_files(peer: Peer, capsy
     assert "left.1.3 produced no outputs" in printed.err
 
 
+def test_fetch_of_a_member_has_what_it_wrote_in_files(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    peer.answers = [(200, {"tasks": [{**DONE, "id": "left.1.2"}], "unknown": []})]
+    peer.outputs = {"left.1.2": {"out": b"2"}}
+    peer.logs = {"stdout": b"said\n", "stderr": b""}
+    assert main(["fetch", "left.1.2"]) == 0
+    assert capsys.readouterr().out.split() == ["2/out", "2/stdout"]
+    assert Path("2/stdout").read_bytes() == b"said\n"
+    assert not Path("2/stderr").exists()
+
+
 def test_fetch_names_omitted_outputs_once_for_tasks_that_share_them(
     peer: Peer, capsys: pytest.CaptureFixture[str]
 ) -> None:
