@@ -16,6 +16,8 @@ from joblib.parallel import ParallelBackendBase, register_parallel_backend
 from messiahs.client.futures.executor import Executor
 
 NAME: Final = "messiahs"
+_OPEN_JOBS: Final = 64
+"""Jobs that joblib gives at a time, at least: it has twice as many of its batches under way (`pre_dispatch`)."""
 
 
 def register() -> None:
@@ -24,7 +26,11 @@ def register() -> None:
 
 
 class Backend(ParallelBackendBase):  # type: ignore[misc] # joblib has no types
-    """Runs each batch of joblib as a call of an executor, which lives as long as a call of `Parallel`."""
+    """Runs each batch of joblib as a call of an executor, which lives as long as a call of `Parallel`.
+
+    Batches of joblib are of one job. The executor, which learns how long jobs take without the way to their machine,
+    lets short ones share tasks.
+    """
 
     supports_retrieve_callback = True
     default_n_jobs = -1
@@ -42,11 +48,12 @@ class Backend(ParallelBackendBase):  # type: ignore[misc] # joblib has no types
         return tasks if n_jobs is None or n_jobs < 0 else min(tasks, n_jobs)
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:  # noqa: ANN401 - as above
-        """Begin a call of `Parallel`."""
+        """Begin a call of `Parallel` with at most `n_jobs` tasks at a time, for more jobs that can share them."""
         self.parallel = parallel
         tasks = self.effective_n_jobs(n_jobs)
         self._executor = Executor(**{**self._options, "max_workers": tasks})
-        return tasks
+        # joblib runs what has only one job in this process.
+        return tasks if tasks == 1 else max(_OPEN_JOBS, tasks)
 
     def terminate(self) -> None:
         """End a call of `Parallel`."""

@@ -10,12 +10,10 @@ from messiahs.client.connection import Connection, Document, OnConnection, untol
 from messiahs.client.locating import array_of, task_of
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import asked_states, is_final
-from messiahs.core.model.instants import SECOND
 from messiahs.errors import UnknownRequestError, UnknownTaskError
 
-HELD_NS: Final = SECOND
+_HELD_SECONDS: Final = 1.0
 """Maximum time until a module that is there answers `EndingsFeed.next`."""
-_HELD_SECONDS: Final = HELD_NS / SECOND
 _SHARED_SECONDS: Final = 0.1
 """For how long each of several modules is listened to before the next one."""
 

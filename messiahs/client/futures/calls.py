@@ -43,6 +43,8 @@ class Batch:
     array: str
     group: Group
     calls: deque[Call]
+    returned_ns: int = 0
+    """How long its calls took whose results were read."""
 
     @property
     def is_unneeded(self) -> bool:
@@ -120,12 +122,6 @@ class Calls:
             if has_gap:
                 return list(self.under_way.values())
             return [each for each in self.under_way.values() if each.task in known or each.array in known]
-
-    def leave_out(self, *, since: int, now: int) -> None:
-        """Count no time between two instants as one in which results could come: the module may have been away."""
-        with self.changed:
-            for group in self.groups.values():
-                group.waiting.leave_out(since=since, now=now)
 
     def give_back(self, group: Group) -> list[Call]:
         """Return the calls that are being submitted, and are no more since their tasks cannot be."""

@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from queue import SimpleQueue
 from typing import Final, cast
 
-from messiahs.client.completion import HELD_NS, EndingsFeed
+from messiahs.client.completion import EndingsFeed
 from messiahs.client.futures.batches import Call
 from messiahs.client.futures.calls import Batch, Calls
 from messiahs.client.futures.results import DamagedResultsError, RemoteTraceback, Results, Returned
@@ -19,6 +20,7 @@ from messiahs.client.status import TaskStatus, is_final
 from messiahs.client.tasks import Client
 from messiahs.client.words import ending_text, refusals_in
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.instants import SECOND
 from messiahs.core.model.texts import printable
 from messiahs.errors import MessiahsError, PythonMismatchError, TaskFailedError
 
@@ -47,9 +49,7 @@ class Delivery:
             try:
                 with self._client.at() as module, closing(EndingsFeed(module)) as feed:
                     while not self._is_over():
-                        began = time.monotonic_ns()
                         ids, has_gap = feed.next()
-                        self._calls.leave_out(since=began + HELD_NS, now=time.monotonic_ns())
                         self.check(self._calls.ended_among(ids, has_gap=has_gap))
             except Exception as error:  # noqa: BLE001 - whoever asks for the results gets it
                 with self._calls.changed:
@@ -151,8 +151,13 @@ class Delivery:
         if result is None:
             skipped.append(call)
             return True
+        batch.returned_ns += result.took_ns
+        ran_ns = _ran_ns(document)
         with self._calls.changed:
             batch.group.waiting.note_result(result.took_ns)
+            if ran_ns is not None:
+                # Without results that are still to be read it is too long: those correct it.
+                batch.group.waiting.note_start(ran_ns - batch.returned_ns)
         if result.error is not None:
             _note_missing(result.error, document)
             self._calls.fail(call, result.error)
@@ -174,6 +179,15 @@ def _failure(document: TaskStatus) -> MessiahsError:
     elif document.get("signal"):
         text = f"{text}: ended by signal {document['signal']}"
     return TaskFailedError(printable("; ".join((text, *refusals_in(document.get("reasons") or [])))))
+
+
+def _ran_ns(document: TaskStatus) -> int | None:
+    """Return how long the last attempt of a task ran; None if its module does not say that."""
+    started_at, ended_at = document.get("started_at"), document.get("ended_at")
+    if started_at is None or ended_at is None:
+        return None
+    ran = datetime.fromisoformat(ended_at) - datetime.fromisoformat(started_at)
+    return round((ran.total_seconds() - document.get("suspended_s", 0)) * SECOND)
 
 
 def _damage(document: TaskStatus, damage: DamagedResultsError) -> TaskFailedError:

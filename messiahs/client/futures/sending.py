@@ -41,9 +41,7 @@ class Sender:
     def run(self) -> None:
         """Send what waits, until all calls are over and the tasks that nobody needs were cancelled."""
         while (work := self._next_work()) is not None:
-            began = time.monotonic_ns()
             work()
-            self._calls.leave_out(since=began, now=time.monotonic_ns())
             # No reference to calls, and thus to their results, is left while nothing happens.
             del work
         self._client.close()
@@ -64,22 +62,39 @@ class Sender:
                         calls.groups[group.key] = calls.groups.pop(group.key)
                         calls.sending = batches
                         return partial(self._send, group, batches, gaps=calls.gaps)
-                pauses = [each.waiting.ready_in(now) for each in calls.groups.values()]
+                groups = list(calls.groups.values()) if room > 0 else []
+                looks = {group: group.waiting.look_in(now) for group in groups}
+                if (due := next((group for group, due_in in looks.items() if due_in == 0), None)) is not None:
+                    return partial(self._look, due)
+                pauses = (*looks.values(), *(group.waiting.filled_in(now) for group in groups))
                 calls.changed.wait(min((one / SECOND for one in pauses if one is not None), default=None))
         return None
 
     def _drain(self, batches: Sequence[Batch]) -> None:
         """Cancel the calls of tasks that have not begun; all run to their end if the module does not say which."""
+        for batch in self._waiting_among(batches) or ():
+            # The last first, as in `Dispatcher.cancel_all`.
+            for call in reversed(list(batch.calls)):
+                call.future.cancel()
+
+    def _look(self, group: Group) -> None:
+        """Note how many tasks of a group have begun; none more if the module does not say that."""
+        with self._calls.changed:
+            batches = [batch for batch in self._calls.under_way.values() if batch.group is group]
+        waiting = self._waiting_among(batches)
+        with self._calls.changed:
+            begun = group.waiting.begun if waiting is None else len(batches) - len(waiting)
+            group.waiting.note_begun(begun, time.monotonic_ns())
+
+    def _waiting_among(self, batches: Sequence[Batch]) -> list[Batch] | None:
+        """Return the tasks that have not begun; None if the module does not say that."""
         try:
             with self._client.at() as module:
                 documents = module.tasks(*(batch.task for batch in batches))["tasks"] if batches else []
         except ClientError:
-            return
+            return None
         waiting = {each["id"] for each in documents if each.get("substate") in _BEFORE_ITS_BEGIN}
-        for batch in batches:
-            # The last first, as in `Dispatcher.cancel_all`.
-            for call in reversed(list(batch.calls)) if batch.task in waiting else ():
-                call.future.cancel()
+        return [batch for batch in batches if batch.task in waiting]
 
     def _cancel(self, task: str) -> None:
         try:

@@ -21,25 +21,52 @@ def sizes(waiting: Waiting, *, at: int = 0, room: int = MANY) -> list[int]:
     return [len(calls) for calls in waiting.next_batches(at, room)]
 
 
-def test_while_nothing_has_returned_a_few_calls_are_tried_and_then_twice_as_many_every_second(waiting: Waiting) -> None:
-    assert sizes(waiting) == [1] * 8
-    assert sizes(waiting, at=SECOND - 1) == []
-    assert waiting.ready_in(SECOND - 1) == 1
-    assert sizes(waiting, at=SECOND) == [1] * 8
-    assert sizes(waiting, at=3 * SECOND) == [1] * 48
+def test_while_nothing_has_returned_twice_as_many_calls_are_tried_as_tasks_have_begun(waiting: Waiting) -> None:
+    assert sizes(waiting) == [1] * 4
+    assert waiting.look_in(SECOND - 1) == 1
+    waiting.note_begun(2, SECOND)
+    assert sizes(waiting, at=SECOND) == []
+    assert waiting.look_in(SECOND) == SECOND
+    waiting.note_begun(4, 2 * SECOND)
+    assert sizes(waiting, at=2 * SECOND) == [1] * 4
+    waiting.note_begun(7, 3 * SECOND)
+    assert sizes(waiting, at=3 * SECOND) == [1] * 6
 
 
-def test_time_in_which_no_result_could_come_makes_no_more_tasks(waiting: Waiting) -> None:
-    waiting.leave_out(since=0, now=SECOND)
-    assert sizes(waiting) == [1] * 8
-    assert sizes(waiting, at=SECOND) == [1] * 8
-    waiting.leave_out(since=SECOND, now=60 * SECOND)
-    assert sizes(waiting, at=60 * SECOND) == []
-    # Two threads may have waited for the module.
-    waiting.leave_out(since=2 * SECOND, now=60 * SECOND)
-    assert waiting.ready_in(60 * SECOND) == SECOND
-    assert sizes(waiting, at=61 * SECOND) == []
-    assert sizes(waiting, at=62 * SECOND) == [1] * 16
+def test_nobody_looks_how_many_tasks_have_begun_where_no_call_waits_for_that() -> None:
+    waiting = Waiting()
+    waiting.chunks.append((Call(b"", Future()),))
+    assert waiting.look_in(0) is None
+    assert sizes(waiting) == [1]
+    assert waiting.look_in(SECOND) is None
+
+
+def test_calls_share_a_task_for_as_long_as_a_task_takes_to_start_but_not_for_very_long(waiting: Waiting) -> None:
+    waiting.note_result(SECOND // 10)
+    waiting.note_start(5 * SECOND)
+    assert sizes(waiting, room=2) == [50, 50]
+    waiting.note_start(3 * SECOND)
+    waiting.note_start(4 * SECOND)
+    assert sizes(waiting, room=1) == [30]
+    waiting.note_start(-SECOND)
+    assert sizes(waiting, room=1) == [5]
+    waiting.start_ns = 60 * SECOND
+    assert sizes(waiting, room=1) == [100]
+
+
+def test_short_calls_wait_a_moment_for_others_while_a_task_is_under_way() -> None:
+    waiting = Waiting(mean_ns=BATCH_NS / 3)
+    waiting.chunks.append((Call(b"", Future()),))
+    assert sizes(waiting) == [1]
+    waiting.chunks.append((Call(b"", Future()),))
+    assert sizes(waiting) == []
+    assert waiting.filled_in(SECOND // 10) == SECOND // 10
+    waiting.chunks.append((Call(b"", Future()),))
+    assert sizes(waiting, at=SECOND // 5 - 1) == []
+    assert sizes(waiting, at=SECOND // 5) == [2]
+    assert waiting.filled_in(SECOND) is None
+    waiting.chunks.extend((Call(b"", Future()),) for _ in range(3))
+    assert sizes(waiting, at=SECOND) == [3]
 
 
 def test_short_calls_share_a_task_and_no_task_has_more_than_its_limit(waiting: Waiting) -> None:
@@ -52,7 +79,7 @@ def test_short_calls_share_a_task_and_no_task_has_more_than_its_limit(waiting: W
 def test_a_call_that_takes_longer_than_a_batch_is_alone(waiting: Waiting) -> None:
     waiting.note_result(BATCH_NS + 1)
     assert sizes(waiting, room=300) == [1] * 300
-    assert waiting.ready_in(0) is None
+    assert waiting.look_in(0) is None
 
 
 def test_calls_that_get_longer_make_smaller_tasks(waiting: Waiting) -> None:
@@ -73,6 +100,7 @@ def test_a_chunk_stays_together_and_a_suspect_stays_alone() -> None:
 def test_no_submit_has_much_more_than_64_mib() -> None:
     waiting = Waiting()
     packed = bytes(MOST_BYTES)
+    waiting.note_begun(3, 0)
     waiting.chunks.extend((Call(packed, Future()),) for _ in range(6))
     assert [sizes(waiting) for _ in range(3)] == [[1] * 4, [1] * 2, []]
 

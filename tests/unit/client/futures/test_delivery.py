@@ -14,6 +14,7 @@ from messiahs.client.futures.executor import Executor
 from messiahs.client.futures.packing import PYTHON
 from messiahs.client.futures.runner import RESULTS
 from messiahs.client.tasks import Client
+from messiahs.core.model.instants import SECOND
 from messiahs.errors import PythonMismatchError, TaskFailedError
 from tests.unit.client.futures.results_files import numbered_results, raising, results_file, returning
 from tests.unit.client.local_api_peer import Peer, StartPeer
@@ -197,3 +198,15 @@ def test_results_that_are_no_file_are_none(task: Task, kind: dict[str, object]) 
 def test_what_a_machine_says_of_the_end_of_a_task_steers_no_terminal(task: Task) -> None:
     task.end(returned(), state="killed", text="\x1b[2J")
     assert r"\x1b[2J" in str(task.made[0].future.exception())
+
+
+def test_a_task_that_took_longer_than_its_calls_says_how_long_a_start_takes(task: Task) -> None:
+    span = {"started_at": "2026-11-29T08:00:00.000Z", "ended_at": "2026-11-29T08:00:05.500Z", "suspended_s": 1.5}
+    task.end(returned(1, 2, 3), **span)
+    assert task.batch.returned_ns > 0
+    assert task.batch.group.waiting.start_ns == 4 * SECOND - task.batch.returned_ns
+
+
+def test_a_task_of_which_no_span_is_known_says_nothing_about_its_start(task: Task) -> None:
+    task.end(returned(1, 2, 3))
+    assert task.batch.group.waiting.start_ns is None

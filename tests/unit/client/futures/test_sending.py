@@ -1,6 +1,5 @@
 """How calls that wait become tasks of a module."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,14 +66,21 @@ def test_the_calls_of_a_submit_that_is_refused_fail_and_others_follow(executor: 
     assert not following.done()
 
 
-def test_time_in_which_a_module_takes_no_task_is_none_without_a_result(executor: Executor, peer: Peer) -> None:
-    peer.takes_files.clear()
-    executor.submit(int)
-    eventually(lambda: any(method == "PUT" for method, _, _ in peer.asked))
-    taken_at = time.monotonic_ns()
-    peer.takes_files.set()
-    (group,) = executor._dispatcher._calls.groups.values()
-    eventually(lambda: (group.waiting.probing_since or 0) >= taken_at)
+@pytest.mark.parametrize(("substate", "sent"), [("running", 6), ("queued", 4), ("staging", 4)])
+def test_more_calls_follow_without_a_result_once_those_before_have_begun(
+    executor: Executor, peer: Peer, substate: str, sent: int
+) -> None:
+    doing = {"state": "executing", "substate": substate}
+    states = [{"id": f"left.{array}.{number}", **doing} for array in range(1, 7) for number in range(1, 5)]
+    # One task alone is asked for by the thread that collects its results.
+    peer.by_path = {"&id=": {"tasks": states, "unknown": []}, **peer.by_path}
+    peer.answers[:] = [(200, {"id": f"left.{array}"}) for array in range(1, 7)]
+    for _ in range(6):
+        executor.submit(int)
+    eventually(lambda: sum(int(str(body["members"])) for body in submits(peer)) == sent)
+    if sent < 6:
+        eventually(lambda: len([path for _, path, _ in peer.asked if path.count("id=") == sent]) >= 2)
+    assert sum(int(str(body["members"])) for body in submits(peer)) == sent
 
 
 def test_calls_are_cancelled_while_their_files_are_on_the_way(executor: Executor, peer: Peer) -> None:
