@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import messiahs
 from messiahs.cli.output import local_time
 from tests.live.conftest import Federation, shared_folder
 from tests.live.relay import Relay, Way, heard_by, relayed
@@ -48,6 +49,10 @@ def test_a_task_that_is_cancelled_while_its_machine_cannot_be_reached_is_killed_
     shown = pair.status(task)
     assert (shown["state"], shown["may_run_on"], shown["ended_at"]) == ("killed", "right", None)
     assert f"{task} may run at right until {local_time(shown['may_run_until'])}" in pair.run("status", task).stdout
+    assert f"  may run at right until {local_time(shown['may_run_until'])}: " in pair.run("explain", task).stdout
+    with messiahs.connect("left", pair.state) as client, pytest.raises(messiahs.ClientError) as caught:
+        client.fetch(task)
+    assert f"{task} may run at right until {shown['may_run_until']}: its end has not been" in str(caught.value)
     kept = pair.run("clean", task)
     assert kept.returncode == 1
     until = shown["may_run_until"]

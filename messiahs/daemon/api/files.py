@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from aiohttp import StreamReader, web
 
+from messiahs.core import queries
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.core.model.task_files import Output
@@ -23,6 +24,7 @@ from messiahs.daemon.api.pieces import Pieces
 from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, own_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
+from messiahs.daemon.storage.documents import time_document
 from messiahs.daemon.storage.drafts import WrongContentError
 from messiahs.daemon.storage.files import PIECE_BYTES, FileStore
 from messiahs.daemon.transfer.declared_outputs import DeclaredOutputs
@@ -60,6 +62,7 @@ class FilesApi:
     """Handlers of `/v1/files`, and of outputs of tasks; all may be repeated."""
 
     def __init__(self, host: Host, outputs: Outputs) -> None:
+        self._host = host
         self._files, self._room, self._tasks = host.files, host.input_room, Tasks(host)
         self._kept = KeptOutputs(host.files, host.input_room, outputs)
         self._declared = DeclaredOutputs()
@@ -208,7 +211,10 @@ class FilesApi:
             return found
         assert found.row is not None, "own_single_task returns single tasks"
         if not found.is_final:
-            return refusal(409, f"{found.id} has not ended; outputs are available afterwards")
+            until = queries.may_run_until(self._host.module.state, found.row)
+            open_end = f"may run at {found.row.executed_on} until {time_document(until)}: its end has not been reported"
+            why = "has not ended" if until is None else open_end
+            return refusal(409, f"{found.id} {why}; outputs are available afterwards")
         return found.row, found.submission
 
 
