@@ -208,9 +208,7 @@ def problem_of(state: ModuleState, event: Submitted) -> str:
             f"one submit takes at most {SHAPE_LIMIT} tasks with other attributes each ({{}} in --set): submit several"
         )
     if event.at_once and not (event.members and event.waits):
-        return (
-            "how many run at once (`%`) is limited in arrays alone, whose members wait for places: not with --no-wait"
-        )
+        return "`%` limits how many members of an array run at once, others wait: it goes with --array, not --no-wait"
     if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):
         return "the number of items, or of lists of inputs, is not the number of members"
     return ""
