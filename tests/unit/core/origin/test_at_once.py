@@ -132,3 +132,4 @@ def test_retried_members_wait_behind_others(running: Rig) -> None:
 @pytest.mark.parametrize(("members", "waits"), [(0, True), (9, False)])
 def test_only_arrays_that_wait_are_limited(rig: Rig, members: int, *, waits: bool) -> None:
     assert "it goes with --array, not --no-wait" in answered(rig.submit(members, at_once=2, waits=waits)).problem
+    assert rig.state.origin.submissions == {}

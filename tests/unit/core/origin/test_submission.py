@@ -50,12 +50,6 @@ def bind(rig: Rig, *, members: int, places: int) -> None:
     rig.hear(CHILD, accept(ask.id, places=places))
 
 
-def test_a_limit_of_members_at_once_needs_an_array_that_waits(rig: Rig) -> None:
-    (refused,) = only(rig.submit(9, at_once=3, waits=False), Answer)
-    assert refused.problem.endswith("in arrays alone, whose members wait for places: not with --no-wait")
-    assert rig.state.origin.submissions == {}
-
-
 def test_members_with_attributes_of_their_own_are_bounded(rig: Rig) -> None:
     (refused,) = only(rig.submit(SHAPE_LIMIT + 1, tdv=tdv(x="{}")), Answer)
     assert refused.problem.startswith(f"one submit takes at most {SHAPE_LIMIT} tasks with other attributes each")
