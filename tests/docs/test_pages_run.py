@@ -21,6 +21,7 @@ _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 _ANSWERED_ELSEWHERE = {
     "… start a module for all users of a host?": "tests/docs/test_installing_for_all_users.py",
+    "… see tasks in the traces of OpenTelemetry?": "tests/live/test_spans.py",
     "… upgrade?": "tests/releases/test_upgrading.py",
     "… work on another machine in a terminal?": "tests/live/test_terminals.py",
 }
