@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,8 @@ from messiahs.core.model.usage import Containment, Usage
 REBOOTED = "the machine was rebooted; lost tasks are placed anew"
 STARTER_ENDED = "the starter of its machine ended, and all tasks there with it; lost tasks are placed anew"
 """Why attempts were lost, shown to their users."""
+TASK_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""PATH of all tasks, whoever runs the daemon and with whatever PATH (docs/tasks.md)."""
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 
 

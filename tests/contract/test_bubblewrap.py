@@ -16,8 +16,9 @@ from messiahs.core.interface.actions import EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempt_values import TASK_PATH
 from messiahs.executor.os_process.back_end import OsProcessExecutor
-from messiahs.executor.os_process.launch import TASK_PATH, StarterSettings, launch
+from messiahs.executor.os_process.launch import StarterSettings, launch
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 from tests.contract.test_choice_of_isolation import FIND, SAY
 

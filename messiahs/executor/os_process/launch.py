@@ -10,17 +10,15 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, PROCESS
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempt_values import TASK_PATH
 from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill, signal_if, wait_until_gone
 from messiahs.executor.linux.strays import all_below, belongs_to
 from messiahs.executor.protocol.identity import LOG_FILE, NO_SANDBOX, SOCKET, recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, FALLBACK, prepare_attempts_root, task_account
 
-TASK_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""PATH of all tasks, whoever runs the daemon and with whatever PATH (docs/tasks.md)."""
 _AS_ROOT = ("unshare", "--pid", "--fork", "--kill-child")
 _AS_USER = ("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child")
 _READY_SECONDS = 20.0
@@ -112,8 +110,7 @@ async def _arguments(settings: StarterSettings, attempts_root: Path) -> list[str
     if settings.isolation != BUBBLEWRAP:
         degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
         arguments += ["--degraded", degraded] if degraded else ["--namespace"]
-    arguments += ["--path", TASK_PATH, "--programs", programs_path(os.geteuid())]
-    arguments += ["--alone-ns", str(settings.alone_ns)]
+    arguments += ["--programs", programs_path(os.geteuid()), "--alone-ns", str(settings.alone_ns)]
     arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
     arguments += [] if settings.most_open_files is None else ["--most-open-files", str(settings.most_open_files)]
     arguments += ["--isolation", settings.isolation, "--network", settings.network]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX
+from messiahs.executor.attempt_values import TASK_PATH
 from messiahs.executor.linux.cgroups.finding import Place, find_place
 from messiahs.executor.linux.kernel import give_up_new_privileges, keep_capabilities
 from messiahs.executor.linux.local_accounts import Ranges, uid_of_release_1
@@ -126,7 +127,7 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
     pool = Pool(root, owner, is_open_to_tasks=boxes is None)
     spawner = Spawner(
         user=account.name,
-        path=options.path,
+        path=TASK_PATH,
         nothing=nothing,
         kept_files=0 if boxes is None else BOX_FILES,
         boxes=boxes,
@@ -135,7 +136,7 @@ def _processes(options: argparse.Namespace, root: Path, *, place: Place, problem
     grouped = GroupedProcesses(spawner=spawner, children=children, pool=pool, groups=groups)
     tasks: TaskProcesses = grouped
     if boxes is not None:
-        tasks = EquippedProcesses(grouped, images=Images(pool), view=boxes.view, path=options.path)
+        tasks = EquippedProcesses(grouped, images=Images(pool), view=boxes.view, path=TASK_PATH)
     return Contained(
         isolation=PROCESS if boxes is None else BUBBLEWRAP,
         pool=pool,
@@ -197,7 +198,7 @@ def _sandboxes(options: argparse.Namespace, root: Path, *, place: Place) -> Cont
         uids=range(first, last + 1),
         view=view,
         network=options.network,
-        path=options.path,
+        path=TASK_PATH,
         inputs=options.files,
         groups=groups,
         hidden=_of_module(options),

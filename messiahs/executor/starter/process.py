@@ -95,7 +95,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="messiahs-starter")
     parser.add_argument("--directory", required=True, help="the starter's own files")
     parser.add_argument("--attempts", required=True, help="the folders of attempts")
-    parser.add_argument("--path", required=True, help="PATH of the tasks")
     parser.add_argument("--programs", required=True, help="where the starter finds its own programs, as in PATH")
     parser.add_argument("--isolation", default="", choices=_ISOLATIONS, help="how tasks are contained")
     parser.add_argument("--task-uids", required=True, help="FIRST-LAST: the accounts of tasks, for a starter of root")

@@ -9,7 +9,7 @@ import pytest
 from messiahs.config.settings import AUTOMATIC, BUBBLEWRAP, PROCESS, SANDBOX, MachineSettings
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.errors import PolicyError
-from messiahs.executor.os_process.launch import TASK_PATH
+from messiahs.executor.attempt_values import TASK_PATH
 from messiahs.executor.starter.sandbox.outbound import why_no_outbound
 from tests.unit.daemon.policies.test_accounts import policies, settings
 
