@@ -44,7 +44,7 @@ def demand(*, module: str | None, state: Path | None, as_json: bool) -> None:
     children = document["children"]
     below = f" and of {len(children)} below it ({', '.join(children)})" if children else ""
     print_text(f"unmet demand of {document['system']}{below}, counted since {local_time(document['since'])}")
-    if _is_any(document["total"]) and any(map(_is_any, document["total"]["classes"])):
+    if any(map(_is_shown, document["total"]["classes"])):
         print_table(_HEADER, _rows(document))
     else:
         print_text("no task lacks any capacity")
@@ -53,12 +53,12 @@ def demand(*, module: str | None, state: Path | None, as_json: bool) -> None:
 def _rows(document: Document) -> Iterator[tuple[object, ...]]:
     """Yield a line for each class, and one for the total, for the own users and for each child that has some."""
     total = document["total"]
-    for each in filter(_is_any, total["classes"]):
+    for each in filter(_is_shown, total["classes"]):
         yield (lacked(each), each["arch"] or "-", each["os"] or "-", *_numbers(each))
     parts = {f"of {document['system']}": document["own"]}
     parts |= {f"through {system}": part for system, part in document["children"].items()}
     for name, part in (("in all", total), *parts.items()):
-        if part["classes"] and _is_any(part):
+        if _is_shown(part):
             yield (name, "", "", *_numbers(part))
 
 
@@ -75,8 +75,8 @@ def lacked(each: Document) -> str:
     return f"{needed}: all in use" if each["busy"] else f"{needed}: no machine has that"
 
 
-def _is_any(size: Document) -> bool:
-    """Whether a number that is shown is not 0: old demand fades away."""
+def _is_shown(size: Document) -> bool:
+    """Whether not all numbers are 0: old demand fades away."""
     return any(float(number) for number in _numbers(size))
 
 

@@ -95,7 +95,7 @@ class ModuleClient:
         return self._connection.ask("POST", "/v1/policy", body={"text": text, "file": file}, patience=self.patience)
 
     def preview(self, neighbor: str, *, text: str | None = None, file: str = "") -> Document:
-        """Return the vector that a neighbor gets `now`, and `under` a policy: root and its user may try one."""
+        """Return the vector that a neighbor gets `now`, and `under` a policy, for root and the module's own user."""
         body = {"neighbor": neighbor, "text": text, "file": file}
         return self._connection.ask("POST", "/v1/preview", body=body, patience=self.patience)
 

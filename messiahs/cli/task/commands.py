@@ -29,7 +29,7 @@ from messiahs.cli.options import (
 from messiahs.cli.output import print_document, print_text
 from messiahs.cli.shell.completing import files, task_ids
 from messiahs.cli.task.by_hand import hold, move, release, revoke
-from messiahs.cli.task.modules import client_of, done_for_each, located
+from messiahs.cli.task.modules import CommandClient, client_of, done_for_each, located
 from messiahs.cli.task.planning import plan
 from messiahs.cli.task.sentences import cancelled_text, waited_text
 from messiahs.client.locating import member_of
@@ -233,7 +233,7 @@ def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: boo
     from messiahs.client.member_logs import lines_of, prefixed
 
     stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
-    with client_of({"module": module, "state": state, "as_json": False, "quiet": False}) as client:
+    with CommandClient(module, state) as client:
         pieces: Iterable[bytes]
         if any("counts" in document for document in client.found(task_id)[0]):
             of_members = client.member_logs(task_id, stream=stream, follow=follow, failed=failed)

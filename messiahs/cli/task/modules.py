@@ -14,7 +14,7 @@ from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError, ModuleUnreachableError
 
 
-class _CommandClient(Client):
+class CommandClient(Client):
     """A client whose errors name options of the command line."""
 
     _naming: ClassVar[Naming] = BY_OPTIONS
@@ -22,7 +22,7 @@ class _CommandClient(Client):
 
 def client_of(options: PlaceOptions, *, patience: float | None = PATIENCE_SECONDS) -> Client:
     """Return a client of the named module, or else of the modules in the ids of tasks."""
-    return _CommandClient(options["module"], options["state"], patience=patience)
+    return CommandClient(options["module"], options["state"], patience=patience)
 
 
 def located(task_id: str | None, options: PlaceOptions) -> ModulePlace:

@@ -13,7 +13,7 @@ SHAPE_LIMIT: Final = 1_000
 WORKFLOW_LIMIT: Final = 5_000
 """Tasks and arrays in one workflow: they are stored in one step."""
 REQUEST_LIMIT_BYTES: Final = 8_000_000
-"""Bytes of one submit, as JSON; a module reads some more."""
+"""Bytes of the JSON of one request, such as a submit, that clients send; a module reads some more."""
 RETRY_LIMIT: Final = 1_000
 """Reruns of a task whose exit code is not 0."""
 INPUT_LIMIT_BYTES: Final = 16 << 30

@@ -50,7 +50,7 @@ class NoQuantity:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An integer in steps of its unit; durations are in milliseconds here, and mostly in whole seconds elsewhere."""
+    """An integer in steps of its unit; durations are in milliseconds here, elsewhere in the unit of their attribute."""
 
     steps: int
     unit: Unit
