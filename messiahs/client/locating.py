@@ -113,18 +113,22 @@ def locate_module(
     """Return the module that is meant; a `ClientError` lists the choices, which `naming` says how to name.
 
     The first that applies: the module with `name`, the module in the task's id, MESSIAHS_MODULE, the only existing
-    module, the only running module. A name that no own module has may be that of a module of the host.
+    module, the only running module. A name that no own module has may be that of a module of the host, and so may the
+    one in an id if that module answers.
     """
     directory = searched_directory(state, environment=environment)
     known = known_modules(directory)
+    is_by_default = state is None and not environment.get("MESSIAHS_STATE")
     if name is None and task is not None:
         # A task's id that names no module here may still be known to the chosen module.
         named = tuple(place for place in known if place.module == module_of(task))
+        if not named and is_by_default and (of_host := _of_host(module_of(task))) is not None:
+            named = tuple(filter(_answers, _matching(known_modules(of_host), module_of(task))))
         if named:
             return _checked(_only(named, module_of(task), naming), naming)
     wanted = name if name is not None else environment.get("MESSIAHS_MODULE") or None
     if wanted is not None:
-        if state is None and not environment.get("MESSIAHS_STATE") and not _matching(known, wanted):
+        if is_by_default and not _matching(known, wanted):
             of_host = _of_host(wanted)
             directory, known = (directory, known) if of_host is None else (of_host, known_modules(of_host))
         return _checked(_named(known, wanted, directory, naming), naming)

@@ -207,3 +207,20 @@ def test_a_name_that_no_own_module_has_is_looked_for_on_the_host(
     assert locate_module("both", environment=here).state_directory == own
     with pytest.raises(ClientError, match="there are both, mine; the installation for all users of this host has it"):
         locate_module("physics", environment={"MESSIAHS_STATE": str(own)})
+
+
+def test_the_module_in_an_id_is_looked_for_on_the_host_and_asked_if_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, host = tmp_path / "home" / "messiahs", tmp_path / "host"
+    monkeypatch.setattr("messiahs.client.locating._OF_HOST", (host,))
+    known(own, "mine")
+    known(host, "physics")
+    here = {"XDG_STATE_HOME": str(tmp_path / "home")}
+    assert locate_module(task="physics.17", environment=here).module == "mine"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(host / "f" / "physics.sock"))
+        listener.listen()
+        assert locate_module(task="physics.17", environment=here).state_directory == host
+        assert locate_module(task="physics.17", environment={"MESSIAHS_STATE": str(own)}).module == "mine"
+        assert locate_module("mine", task="physics.17", environment=here).module == "mine"
