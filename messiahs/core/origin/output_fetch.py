@@ -19,7 +19,7 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FetchTrouble, HeldClaim
 
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
-_NO_SPACE, _REFUSED = "no_space", "refused"
+_NO_SPACE, _REFUSED = "no_space", "outputs_refused"
 _TEXT_LENGTH = 256
 _FETCH_LIMIT = 100
 """Tries (at least a quarter of an hour) after which an executor that reports outputs is no longer believed."""

@@ -290,7 +290,7 @@ def test_a_bound_on_the_way_that_stops_outputs_is_no_full_disk_and_is_said_where
         assert only(rig.wait(10 * SECOND), FetchOutputs)
     row = rig.state.origin.tasks[TASK]
     assert [(entry.event, entry.module, entry.text) for entry in row.history[-2:]][1:] == [
-        ("refused", LEG.system, text)
+        ("outputs_refused", LEG.system, text)
     ]
     assert row.history[-2].event == "bound"
     assert queries.delay_of(rig.state, row) == Delay(of=Delayed.OUTPUTS, since=first_at, text=text)

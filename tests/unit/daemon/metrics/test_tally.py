@@ -8,12 +8,15 @@ import pytest
 from messiahs.channel.contract import Counters
 from messiahs.core import queries
 from messiahs.core.counts import Counts
-from messiahs.core.interface.actions import Action, Store
+from messiahs.core.interface.actions import Action, FetchOutputs, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, ControlReceived, Event
-from messiahs.core.interface.messages import ControlMessage, DenyCode, Reason, SchedRequest, TaskState
+from messiahs.core.interface.messages import Command, ControlMessage, DenyCode, Reason, SchedRequest, TaskState
+from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.task_files import Output
 from messiahs.daemon.metrics.families import About, Reading, families_of
 from messiahs.daemon.metrics.file_bytes import FileBytes
 from messiahs.daemon.metrics.histograms import Histogram
@@ -32,6 +35,7 @@ from tests.unit.core.rig import (
     deny,
     make_module,
     message_in,
+    only,
     request,
     status,
     statuses,
@@ -109,6 +113,22 @@ def test_an_attempt_that_is_revoked_is_an_eviction(module: Counted) -> None:
     module.hear(PARENT, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.REVOKED)))
     assert module.tally.evicted_tasks == {Cause.REVOKED: 1}
     assert not module.tally.ended_tasks
+
+
+@pytest.mark.parametrize("stops", ["is_refused", "is_full"])
+def test_outputs_that_are_stopped_or_missing_are_no_eviction(module: Counted, stops: str) -> None:
+    search = message_in(module.submit(command=Command(argv=("true",), outputs=("o",))), SchedRequest)
+    module.hear(PARENT, accept(search.id))
+    reported = status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))
+    (fetch,) = only(module.hear(PARENT, statuses(reported)), FetchOutputs)
+    failed = OutputsFailed(attempt=attempt(), leg=fetch.leg, text="no more now", is_gone=False)
+    stopped = replace(failed, is_refused=stops == "is_refused", is_full=stops == "is_full")
+    home = OutputsHome(attempt=attempt())
+    for event in (stopped, home):
+        actions = module.step(event, module.handle(event))
+    rows = [store.row for store in only(actions, Store) if isinstance(store.row, TaskRow)]
+    assert [row.result and row.result.cause for row in rows] == [Cause.OUTPUT_MISSING]
+    assert (module.tally.ended_tasks, module.tally.evicted_tasks) == ({TaskState.ABORTED: 1}, {})
 
 
 def test_a_search_has_one_outcome_and_one_that_nobody_answers_has_one_later(module: Counted) -> None:
