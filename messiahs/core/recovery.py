@@ -54,6 +54,7 @@ from messiahs.core.origin.member_runs import merged, run_of, runs_among, without
 from messiahs.core.origin.notifications import resume as resume_notifications
 from messiahs.core.origin.placement import hold, place
 from messiahs.core.origin.retention import restore as restore_retention
+from messiahs.core.origin.rounds import search_everywhere
 from messiahs.core.origin.shape_queue import shape_of
 from messiahs.core.origin.submission import enter
 from messiahs.core.origin.task_kill import is_cancelled
@@ -154,8 +155,9 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     actions.extend(relations.resume(state, now))
     actions.extend(_resume_retention(state, submissions, remains, now))
     for shape in tuple(state.origin.shapes.values()):
-        actions.extend(place(state, shape, now))
-    return tuple(actions)
+        if shape.claims or not shape.count:
+            actions.extend(place(state, shape, now))
+    return (*actions, *search_everywhere(state, now))
 
 
 def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:

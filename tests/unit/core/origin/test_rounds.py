@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from messiahs.core.interface.actions import Action, Decision
+from messiahs.core.interface.actions import Action, Decision, Store
 from messiahs.core.interface.events import AnswerTo, CancelRequested, StoreChanged, Submitted, WorkflowSubmitted
 from messiahs.core.interface.messages import SchedRequest
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.origin.rounds import AT_ONCE
-from tests.unit.core.rig import CHILD, COMMAND, TASK, Rig, only, sent, tdv, view
+from messiahs.core.recovery import Remains
+from tests.unit.core.rig import CHILD, COMMAND, TASK, Rig, make_module, only, sent, tdv, view
 
 KEY = ClientKey("ann:k")
 SHAPES = 3 * AT_ONCE
@@ -58,6 +59,13 @@ def test_when_the_disk_has_room_again_a_few_shapes_are_searched_for_at_once(rig:
     rig.wait(1_000)
     assert denied_rounds(rig.handle(StoreChanged(has_space=True))) == AT_ONCE
     assert [denied_rounds(actions) for actions in steps(rig)] == [1] * (SHAPES - AT_ONCE)
+
+
+def test_after_a_restart_a_few_shapes_are_searched_for_at_once(rig: Rig) -> None:
+    rows = tuple(store.row for store in only(submit_shapes(rig, "$slots >= 50"), Store))
+    after = Rig(module=make_module(), now=rig.now)
+    assert denied_rounds(after.resume(Remains(rows=rows))) == AT_ONCE
+    assert sum(denied_rounds(actions) for actions in steps(after)) == SHAPES - AT_ONCE
 
 
 def test_a_view_that_could_hold_many_shapes_lets_a_few_search_at_once(rig: Rig) -> None:
