@@ -125,6 +125,8 @@ def locate_module(
         if not named and is_by_default and (of_host := _of_host(module_of(task))) is not None:
             named = tuple(filter(_answers, _matching(known_modules(of_host), module_of(task))))
         if named:
+            # Of several federations, the one that the environment names is meant.
+            named = _matching(named, environment.get("MESSIAHS_MODULE", "")) or named
             return _checked(_only(named, module_of(task), naming), naming)
     wanted = name if name is not None else environment.get("MESSIAHS_MODULE") or None
     if wanted is not None:

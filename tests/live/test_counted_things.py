@@ -104,8 +104,8 @@ def test_a_wish_that_no_machine_can_fulfil_is_explained(things: Lab) -> None:
     eventually(lambda: things.federation.status(task)["reasons"])
     explained = things.federation.run("explain", task).stdout
     things.federation.run("cancel", task)
-    assert "plain: own machine has no gpus" in explained, explained
-    assert "box: 2 gpus at most" in explained, explained
+    assert "plain: own machine has no GPUs" in explained, explained
+    assert "too few GPUs: at most 2 at box" in explained, explained
 
 
 @pytest.mark.parametrize(("module", "name"), [("bench", "boards"), ("cell", "scopes")])

@@ -46,6 +46,11 @@ def free(name: str) -> str:
     return f"{_FREE}{name}"
 
 
+def shown_name(name: str) -> str:
+    """Return the name of a kind as people read it: `GPUs`; names that a site has chosen stay as they are."""
+    return "GPUs" if name == GPUS else name
+
+
 def problem_of_name(name: str) -> str:
     """Return why counted things cannot have this name; empty if they can."""
     if not COUNTED_NAME.fullmatch(name):

@@ -18,9 +18,10 @@ from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import refusal_of
 from messiahs.core.task_filter.containment import why_not_brought, why_not_foreign
+from messiahs.core.task_filter.counted_texts import in_use_text, too_few_text
 from messiahs.core.task_filter.largest import largest_text
 from messiahs.core.task_filter.local_resources import own_sdv
-from messiahs.core.task_filter.matching import unmet_text, why_not, why_not_here, why_too_few
+from messiahs.core.task_filter.matching import unmet_text, why_not, why_not_here
 from messiahs.core.task_filter.maxima import why_beyond
 from messiahs.core.task_filter.withheld import is_withheld_from, why_withheld
 from messiahs.core.vectors.indexed import IndexedVector
@@ -81,12 +82,17 @@ def own_reason(
     codes = (DenyCode.NO_CLASS, *why_not(need, left_out, state.updates.overview).values())
     code, text = min(codes, key=HOPEFUL.index), ""
     if own is not None:
-        code, text = min(code, own.code, key=HOPEFUL.index), own.text
+        code = min(code, own.code, key=HOPEFUL.index)
+        # Next to a code that is true of others alone, it would mislead.
+        text = own.text if code is own.code else ""
     if search.asker.relation is Relation.SELF:
         # For others it could be what the policy withholds from them.
         own_view = {} if own is None else {state.system: IndexedVector(vector_of(own.here))}
         views = {**left_out, **own_view}
-        text = "; ".join(filter(None, (text, why_too_few(need, views))))
+        # While others are still to be asked, those that are left out do not have all things.
+        are_busy = code is DenyCode.NO_CAPACITY and not ranked
+        things = in_use_text(need, views.values()) if are_busy else ""
+        text = "; ".join(filter(None, (text, too_few_text(need, views), things)))
         if code is DenyCode.NO_CLASS and not text and not ranked:
             text = largest_text(need, views.values())
     return Reason(module=state.system, code=code, text=text)

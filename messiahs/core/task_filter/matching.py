@@ -8,7 +8,7 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.attributes import Kind
-from messiahs.core.model.counted import Uses, counted_in, free, uses_in
+from messiahs.core.model.counted import Uses, counted_in, free, shown_name, uses_in
 from messiahs.core.model.descriptions import TDV, Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, SECOND
@@ -97,7 +97,7 @@ def unmet_text(need: Need, here: Description, *, is_own: bool) -> str:
         # Things that it does not count are two attributes, of which users need not know.
         things = [name for name, _ in need.uses if {name, free(name)} <= set(unset)]
         others = [f"${name}" for name in unset if not any(name in (each, free(each)) for each in things)]
-        return f"own machine has no {', no '.join((*things, *others))}"
+        return f"own machine has no {', no '.join((*map(shown_name, things), *others))}"
     if not is_own:
         return ""
     term = need.requirement.false_term_in(here)
@@ -111,17 +111,6 @@ def why_not(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overv
         system: DenyCode.NO_CAPACITY if able else DenyCode.REQUIREMENT_UNMET if large_enough else DenyCode.NO_CLASS
         for system, (able, large_enough) in zip(views, judged, strict=True)
     }
-
-
-def why_too_few(need: Need, views: Mapping[SystemId, IndexedVector]) -> str:
-    """Return behind which neighbors the machines count fewer things than the task needs, with the most; else empty."""
-    texts: list[str] = []
-    for system, view in views.items():
-        uses = _counted(need, view, names_total=True)
-        for (name, amount), column in zip(uses, view.columns(Kind.INTEGER, *(name for name, _ in uses)), strict=True):
-            if column.values and column.values[-1] < amount:
-                texts.append(f"{system}: {column.values[-1]} {name} at most")
-    return "; ".join(texts)
 
 
 def why_too_costly(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview, /) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
 from messiahs.core.model.counted import free, uses_in
+from messiahs.core.model.counts import counted
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.environments import environment_in
 from messiahs.core.model.images import image_in
@@ -65,16 +66,18 @@ def _demands_of_size(tdv: TDV) -> tuple[Demand, ...]:
 
 
 def _losses_of_things(losses: dict[str, Loss], tdv: TDV, pool: IndexedVector) -> Iterator[Loss]:
-    """Yield the losses without what clients add to a requirement; one says so if no machine counts such things.
+    """Yield the losses without what clients add to a requirement; one says how many machines count no such things.
 
     A machine that says nothing of them may have some: a policy can withhold it.
     """
     for name, amount in uses_in(tdv.pairs):
         losses.pop(f"${free(name)} >= 0", None)
         (column,) = pool.columns(Kind.INTEGER, name)
-        text = f"${name} >= {amount}"
-        if text in losses and not column.values:
-            losses[text] = replace(losses[text], text=f"{text} (no machine known here says that it has any)")
+        text, silent = f"${name} >= {amount}", machines_in((column.unclear, column.unclear), pool).could
+        if text in losses and silent:
+            unknown = f"not known of {counted(silent, 'machine')}"
+            why = unknown if column.values else "no machine known here says that it has any"
+            losses[text] = replace(losses[text], text=f"{text} ({why})")
     yield from losses.values()
 
 

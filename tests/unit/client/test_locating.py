@@ -98,6 +98,10 @@ def test_a_task_finds_its_module_whatever_the_environment_says(tmp_path: Path) -
 def test_a_name_in_two_federations_must_be_said_with_its_federation(tmp_path: Path) -> None:
     known(tmp_path, "left", federation="f")
     known(tmp_path, "left", federation="g")
+    named = locate_module(task="left.1", state=tmp_path, environment={"MESSIAHS_MODULE": "g/left"})
+    assert named.federation == "g"
+    with pytest.raises(ClientError, match="in several federations"):
+        locate_module(task="left.1", state=tmp_path, environment={"MESSIAHS_MODULE": "right"})
     with pytest.raises(ClientError, match="one of f/left, g/left"):
         locate_module("left", state=tmp_path, environment=NOTHING)
     assert locate_module("g/left", state=tmp_path, environment=NOTHING).federation == "g"

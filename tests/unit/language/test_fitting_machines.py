@@ -53,7 +53,7 @@ def test_a_requirement_that_no_machine_meets_reads_which_value_would_do() -> Non
 def test_counted_things_are_a_demand_like_sizes() -> None:
     assert found(gpus=2).fitting.surely == 0
     needs_two = found(requirement_for([("gpus", 2)]), gpus=2)
-    assert [loss.text for loss in needs_two.losses] == ["$gpus >= 2"]
+    assert [loss.text for loss in needs_two.losses] == ["$gpus >= 2 (not known of 2 machines)"]
     needs_licences = found(requirement_for([("licences", 1)]), licences=1)
     assert [loss.text for loss in needs_licences.losses] == [
         "$licences >= 1 (no machine known here says that it has any)"

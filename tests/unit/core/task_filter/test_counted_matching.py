@@ -6,8 +6,7 @@ from messiahs.core.interface.predicates import BadPredicate, Predicate
 from messiahs.core.model.attributes import KEY_ATTRIBUTES, Value
 from messiahs.core.model.counted import counted_in, problem_of_name, requirement_for, uses_in
 from messiahs.core.model.descriptions import sorted_pairs
-from messiahs.core.model.ids import SystemId
-from messiahs.core.task_filter.matching import fitting, has_room, need_of, why_too_few
+from messiahs.core.task_filter.matching import fitting, has_room, need_of
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import coalesce, vector_of
 from messiahs.language.predicate.predicates import predicate_parser
@@ -30,14 +29,6 @@ def test_a_machine_has_room_if_enough_is_free() -> None:
     full, busy = {"gpus": 2, "free_gpus": 0}, {"gpus": 4, "free_gpus": 2}
     assert fits(full, busy, gpus=1) == [(False, False), (True, True)]
     assert fits(full, busy, gpus=3) == [(False, False), (False, False)]
-
-
-def test_machines_with_too_few_things_are_named_with_the_most_that_one_has() -> None:
-    machines = {"one": {"gpus": 2, "free_gpus": 1}, "other": {"gpus": 4, "free_gpus": 0}, "plain": {}}
-    views = {SystemId(name): IndexedVector(vector_of(sdv(**said))) for name, said in machines.items()}
-    need = need_of(tdv(gpus=3, licences=1), _anything())
-    assert why_too_few(need, views) == "one: 2 gpus at most"
-    assert why_too_few(need_of(tdv(), _anything()), views) == ""
 
 
 def test_a_machine_that_counts_no_such_things_is_asked_last_by_a_task_that_needs_them() -> None:

@@ -25,7 +25,7 @@ def test_things_that_a_machine_does_not_count_are_named_as_the_user_names_them(m
     requirement = f'{requirement_for([("gpus", 2)])} and $lab eq "x"'
     stored = (each.row for each in only(alone.submit(requirement=requirement, waits=False, tdv=tdv(gpus=2)), Store))
     (own,) = (row for row in stored if isinstance(row, TaskRow))
-    assert own.reasons[0].text == "own machine has no gpus, no $lab"
+    assert own.reasons[0].text == "own machine has no GPUs, no $lab"
 
 
 def test_the_term_that_is_not_met_is_named_for_an_own_task_alone(module: ModuleFactory) -> None:
