@@ -1,6 +1,6 @@
 """Plans as types: what would become of tasks if they were submitted now."""
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from messiahs.client.status import FittingMachines, LeftOut, Predecessor, Reason, Round, Search
 
@@ -41,6 +41,8 @@ class HeldRoom(TypedDict):
 class TaskPlan(TypedDict):
     """What would become of tasks if they were submitted at `at`; if they have several `descriptions`, of the first.
 
+    `others` are plans for up to 15 further descriptions, each as if the tasks with the others got no places.
+
     `outcome` is `start` (somewhere, at once), `wait` or `deny`; with `is_sure` it depends on nobody else. `tasks` of
     them would look for a place, behind `ahead` tasks of the same description that wait now, and others wait for those
     in `after` first. At most `asks` neighbors would be asked, of whom those that are `likely` show room. The `reasons`
@@ -67,3 +69,4 @@ class TaskPlan(TypedDict):
     round: Round | None
     last_search: Search | None
     machines: FittingMachines
+    others: NotRequired[list["TaskPlan"]]

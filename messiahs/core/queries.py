@@ -45,7 +45,7 @@ dependent_on, ended_since, open_members = retention.dependent_on, retention.ende
 has_key, round_of, known_machines = retention.has_key, rounds.round_of, machines.known_machines
 own_sums, neighbor_view, sight_of = vector_queries.own_sums, vector_queries.neighbor_view, vector_queries.sight_of
 exchanged, disclosed, advertised = exchanged_vectors.exchanged, vector_queries.disclosed, vector_queries.advertised
-demand_report, plan_of = vector_queries.demand_report, planning.plan_of
+demand_report, plans_of = vector_queries.demand_report, planning.plans_of
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 

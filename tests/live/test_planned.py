@@ -14,8 +14,9 @@ from tests.waiting import eventually
 
 HOME = """
 policy "fast machines first" version 1;
+attribute $need int 0..99 optional;
 accept from any { }
-accept from users { require $mem default 0 < 20GiB else "too large for this desk"; }
+accept from users { require $mem default 0 < 20GiB else "too large for this desk"; require $need default 0 < 9; }
 rank candidates by first where $speed > 600, most $free_slots;
 """
 STRICT = """
@@ -143,6 +144,18 @@ def test_tasks_that_would_wait_for_others_and_what_submit_would_refuse(plans: Fe
         assert (refused.returncode, refused.stdout) == (submitted.returncode, "")
         assert refused.returncode in (1, 2)
         assert refused.stderr == submitted.stderr
+
+
+def test_each_description_of_an_array_is_planned_up_to_sixteen(plans: Federation) -> None:
+    words = ("--set", "need={}", "--cpus", "3", "--", "true")
+    done = plans.run("plan", "--array", "7,9,8", *words)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.startswith("with ")] == ["with need=7 or need=8:", "with need=9:"]
+    assert "refused (require $need default 0 < 9" in done.stdout.partition("with need=9:")[2]
+    many = plans.run("plan", "--array", "1-20", *words)
+    assert "not planned: 4 descriptions more" in many.stdout
+    assert len(planned_by(plans, "--array", "1-20", *words)["others"]) == 15
 
 
 def test_scripts_plan_with_the_same_words(plans: Federation) -> None:

@@ -113,7 +113,8 @@ def planned(rig: Rig, event: Submitted) -> Plan | str:
     drawn = deepcopy(rig.state.randomness)
     # The id of the search comes first.
     drawn.bits(128)
-    return queries.plan_of(rig.state, event, drawn, now=rig.now)
+    found = queries.plans_of(rig.state, event, drawn, most=1, now=rig.now)
+    return found if isinstance(found, str) else found[0]
 
 
 def search_of(rig: Rig, event: Submitted) -> SearchRecord | None:

@@ -10,21 +10,45 @@ from messiahs.core.model.counts import counted
 from messiahs.core.model.texts import printable
 
 _NOTE: Final = "neighbors are judged by what they last advertised: when asked, they decide by their own policy"
+_SHOWN_DESCRIPTIONS: Final = 8
 _DEPENDENCY_FAILED: Final = "dependency_failed"
 
 
 def plan_lines(plan: Document) -> Iterator[str]:
-    """Yield the lines of a plan, beginning with what would become of the tasks."""
+    """Yield the lines of a plan, beginning with what would become of the tasks.
+
+    Descriptions of which the same would become are told together, by the attributes in which they differ.
+    """
+    plans, alike = [plan, *plan.get("others", ())], dict[tuple[str, ...], list[Document]]()
+    for each in plans:
+        alike.setdefault(tuple(_lines(each)), []).append(each)
+    for lines, some in alike.items():
+        if len(plans) > 1:
+            yield printable(f"with {_differences(some, plans)}:")
+        yield from (f"  {line}" for line in lines) if len(plans) > 1 else lines
+    if left := plan["descriptions"] - len(plans):
+        yield f"not planned: {counted(left, 'description')} more"
+    if any(each["search"] is not None for each in plans):
+        yield _NOTE
+
+
+def _differences(some: Sequence[Document], plans: Sequence[Document]) -> str:
+    """Return the attributes of some of the plans that are not the same in all of them."""
+    tdvs = [each["tdv"] for each in plans]
+    names = [name for name, value in tdvs[0].items() if any(tdv.get(name) != value for tdv in tdvs)]
+    texts = [", ".join(f"{name}={each['tdv'].get(name)}" for name in names) for each in some]
+    more = len(texts) - _SHOWN_DESCRIPTIONS
+    return " or ".join(texts[:_SHOWN_DESCRIPTIONS]) + (f" or {more} more" if more > 0 else "")
+
+
+def _lines(plan: Document) -> Iterator[str]:
     yield printable(_outcome(plan))
-    if plan["descriptions"] > 1:
-        yield f"  this is about the first of {plan['descriptions']} descriptions that the tasks have"
     yield from (f"  {line}" for line in reason_lines(plan["reasons"], whole=True))
     if plan["search"] is not None:
         yield "would ask for a place, in this order:"
         yield from (f"  {line}" for line in order_lines(plan["search"], is_whole=False, answer=_answer))
         if _neighbors_in(plan["search"]) > plan["asks"]:
             yield f"  at most {counted(plan['asks'], 'neighbor')} would be asked in one search"
-        yield _NOTE
     if plan["last_search"] is not None:
         yield f"the tasks ahead were asked for at {local_time(plan['last_search']['at'])}, in this order:"
         yield from (f"  {line}" for line in order_lines(plan["last_search"], is_whole=True))

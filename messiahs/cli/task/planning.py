@@ -39,7 +39,10 @@ def plan(
     would wait, and what would have to change. Neighbors are judged by what they last advertised; when asked, they
     decide by their own policy. The options are those of submit; nothing is uploaded, sent or stored.
 
-    The exit code is 0 if the task would start now somewhere, 3 if it would wait, and 4 if it would be denied.
+    Tasks of an array whose descriptions differ (--set with {}) are planned apart, for the first 16 descriptions.
+
+    The exit code is 0 if the task would start now somewhere, 3 if it would wait, and 4 if it would be denied; of
+    several descriptions, the highest.
     """
     from messiahs.cli.progress import shown_progress
     from messiahs.cli.task.plan_lines import plan_lines
@@ -54,4 +57,5 @@ def plan(
     else:
         for line in plan_lines(cast("Document", planned)):
             print_text(line)
-    return {"wait": WOULD_WAIT, "deny": WOULD_BE_DENIED}.get(planned["outcome"], 0)
+    outcomes = {planned["outcome"], *(each["outcome"] for each in planned.get("others", ()))}
+    return WOULD_BE_DENIED if "deny" in outcomes else WOULD_WAIT if "wait" in outcomes else 0

@@ -31,7 +31,7 @@ class HeldRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What would happen at once to tasks; if these have several descriptions, to those with the first one.
+    """What would happen at once to the tasks of a submission that have one of its `descriptions`.
 
     `tasks` of them would look for places, behind `ahead` tasks of the same description that wait now. With `is_sure`
     the outcome depends on nobody else. The record of the `search` has the own machine with its answer, and neighbors in

@@ -6,6 +6,7 @@ they are judged by their vectors, as in a search before they are asked.
 """
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from messiahs.core.interface.events import Submitted
@@ -47,23 +48,30 @@ class _Searched:
     record: SearchRecord | None = None
 
 
-def plan_of(state: ModuleState, event: Submitted, randomness: Randomness, /, *, now: Instant) -> Plan | str:
+def plans_of(
+    state: ModuleState, event: Submitted, randomness: Randomness, /, *, most: int, now: Instant
+) -> tuple[Plan, ...] | str:
     """Return what would become of a submission now, or why it would be refused; nothing of the state changes.
 
-    Random orders are drawn with `randomness`: a real search draws anew.
+    There is a plan for each description of its tasks, in their order and for at most so many, each as if the tasks with
+    the others got no places. Random orders are drawn with `randomness`: a real search draws anew.
     """
     tasks = planned_tasks(state, event, now)
     if isinstance(tasks, str):
         return tasks
     plan = Plan(at=now, outcome=PlannedOutcome.WAIT, tdv=event.tdv, requirement=event.requirement)
     if tasks.denial is not None:
-        return replace(plan, outcome=PlannedOutcome.DENY, reasons=(tasks.denial,))
-    if tasks.counts:
+        return (replace(plan, outcome=PlannedOutcome.DENY, reasons=(tasks.denial,)),)
+    if not tasks.counts:
+        return (replace(plan, awaited=tasks.awaited),)
+    plans = []
+    for tdv, count in islice(tasks.counts.items(), most):
         view = _view_of(state, sum(tasks.counts.values()), randomness)
-        key = (next(iter(tasks.counts)), event.requirement)
+        key = (tdv, event.requirement)
         shape = view.origin.shapes.get(key) or new_shape(view, key, number=0)
-        plan = _plan_for(view, shape, tasks.counts[key[0]], waits=event.waits, now=now)
-    return replace(plan, descriptions=max(1, len(tasks.counts)), awaited=tasks.awaited)
+        found = _plan_for(view, shape, count, waits=event.waits, now=now)
+        plans.append(replace(found, descriptions=len(tasks.counts), awaited=tasks.awaited))
+    return tuple(plans)
 
 
 def _view_of(state: ModuleState, tasks: int, randomness: Randomness) -> ModuleState:

@@ -22,6 +22,8 @@ from messiahs.daemon.storage.documents import Document, after_document, reason_d
 
 _DECIDE_NS: Final = 2 * MILLISECOND
 """What the decisions of a search are expected to cost."""
+_PLANS: Final = 16
+"""Descriptions of an array that are planned."""
 
 
 class PlansApi:
@@ -48,10 +50,11 @@ class PlansApi:
             return refused_dependency(error)
         await NextSlice(_DECIDE_NS)
         event, now = replace(alone, after=after), self._host.clock.now()
-        plan = queries.plan_of(self._host.module.state, event, SystemRandomness(), now=now)
-        if isinstance(plan, str):
-            return refused_submit(plan)
-        return web.json_response(await self._document(plan))
+        plans = queries.plans_of(self._host.module.state, event, SystemRandomness(), most=_PLANS, now=now)
+        if isinstance(plans, str):
+            return refused_submit(plans)
+        first, *others = [await self._document(plan) for plan in plans]
+        return web.json_response({**first, "others": others})
 
     async def _document(self, plan: Plan) -> Document:
         module, own = self._host.module, self._host.system

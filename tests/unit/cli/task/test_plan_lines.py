@@ -47,10 +47,27 @@ def test_a_task_that_its_own_module_takes_starts_there() -> None:
 
 def test_tasks_of_an_array_are_counted_with_those_that_a_held_claim_takes() -> None:
     own = search(asked("home", "granted", places=2), asked("gate", "not_asked"))
-    document = plan(tasks=9, ahead=1, held=[{"system": "far", "tasks": 3}], search=own, descriptions=2)
-    assert list(plan_lines(document))[:2] == [
-        "4 of 9 tasks would start now on far, home, and neighbors would be asked for the other 5",
-        "  this is about the first of 2 descriptions that the tasks have",
+    document = plan(tasks=9, ahead=1, held=[{"system": "far", "tasks": 3}], search=own)
+    assert next(plan_lines(document)) == (
+        "4 of 9 tasks would start now on far, home, and neighbors would be asked for the other 5"
+    )
+
+
+def test_descriptions_of_which_the_same_would_become_are_told_together() -> None:
+    own = search(asked("home", "granted", places=1))
+    first, alike = ({"tdv": {"cpus": 1, "size": each}, "search": own} for each in (1, 3))
+    other = plan(tdv={"cpus": 1, "size": 2}, outcome="deny")
+    document = plan(**first, descriptions=5, others=[other, plan(**alike)])
+    assert list(plan_lines(document)) == [
+        "with size=1 or size=3:",
+        "  would start now on home",
+        "  would ask for a place, in this order:",
+        "    1. home (why home): would grant 1 place",
+        "with size=2:",
+        "  would be denied, since no machine is known to have room now",
+        "  1 of 2 machines known here could take it, if idle and if the owner agrees",
+        "not planned: 2 descriptions more",
+        NOTE,
     ]
 
 
@@ -82,10 +99,11 @@ def test_a_task_that_would_wait_has_why_and_what_would_have_to_change() -> None:
         "would wait for a free place, unless a neighbor makes room",
         "  home: no machine that fits is free now",
     ]
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "1 of 2 machines known here could take it, if idle and if the owner agrees",
         "it would get a place if",
         "  a place became free at home",
+        NOTE,
     ]
 
 
@@ -119,13 +137,17 @@ def test_other_outcomes_have_a_sentence_each(more: dict[str, object], line: str)
     assert next(plan_lines(plan(**more))) == line
 
 
-@pytest.mark.parametrize(("outcome", "code"), [("start", 0), ("wait", 3), ("deny", 4)])
+@pytest.mark.parametrize(
+    ("outcome", "other", "code"),
+    [("start", "start", 0), ("wait", "start", 3), ("deny", "wait", 4), ("start", "wait", 3), ("wait", "deny", 4)],
+)
 def test_the_exit_code_says_what_would_become_of_the_task(
-    tmp_path: Path, start_peer: StartPeer, monkeypatch: pytest.MonkeyPatch, *, outcome: str, code: int
+    tmp_path: Path, start_peer: StartPeer, monkeypatch: pytest.MonkeyPatch, *, outcome: str, other: str, code: int
 ) -> None:
     monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
     monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
-    peer = start_peer((200, plan(outcome=outcome, held=[{"system": "far", "tasks": 1}])), state=tmp_path)
+    answer = plan(outcome=outcome, held=[{"system": "far", "tasks": 1}], others=[plan(outcome=other)])
+    peer = start_peer((200, answer), state=tmp_path)
     (tmp_path / "data").write_bytes(b"seven")
     words = ["--mem", "1GiB", "--input", str(tmp_path / "data"), "--input", "@left.3/out", "--array", "1-3"]
     assert main(["plan", *words, "--", "cat", "data"]) == code

@@ -50,8 +50,12 @@ def submitted(members: int = 0, **said: Any) -> Submitted:  # noqa: ANN401 - any
 
 
 def plan(rig: Rig, members: int = 0, **said: Any) -> Plan:  # noqa: ANN401 - as above
-    found = queries.plan_of(rig.state, submitted(members, **said), Numbers(), now=rig.now)
-    assert isinstance(found, Plan)
+    return plans(rig, members, most=1, **said)[0]
+
+
+def plans(rig: Rig, members: int, *, most: int, **said: Any) -> tuple[Plan, ...]:  # noqa: ANN401 - as above
+    found = queries.plans_of(rig.state, submitted(members, **said), Numbers(), most=most, now=rig.now)
+    assert not isinstance(found, str)
     return found
 
 
@@ -169,6 +173,18 @@ def test_only_members_whose_turn_it_is_look_for_places(rig: Rig) -> None:
     assert (each.tasks, each.descriptions, dict(each.tdv.pairs)["mem"]) == (2, 2, 1)
 
 
+def test_each_description_has_a_plan_up_to_a_limit(rig: Rig) -> None:
+    items = ("1", "9", "1", str(2**60))
+    found = plans(rig, members=4, most=3, items=items, tdv=tdv(mem="{}"))
+    assert [(each.tdv.description()["mem"], each.tasks, each.outcome.value) for each in found] == [
+        (1, 2, "start"),
+        (9, 1, "start"),
+        (2**60, 1, "wait"),
+    ]
+    assert plans(rig, members=4, most=2, items=items, tdv=tdv(mem="{}")) == found[:2]
+    assert {each.descriptions for each in found} == {3}
+
+
 def test_the_planned_tasks_wait_for_the_policy_as_real_ones_do(module: ModuleFactory) -> None:
     rig = module(policy=parse_policy("accept from users { require $here.waiting < 3; }", file="x"))
     rig.measure()
@@ -212,7 +228,7 @@ def test_planning_changes_nothing(module: ModuleFactory, location: Location) -> 
 
 def test_what_a_submit_would_refuse_a_plan_refuses_with_the_same_words(rig: Rig) -> None:
     event = submitted(requirement="$os > 1")
-    text = queries.plan_of(rig.state, event, Numbers(), now=rig.now)
+    text = queries.plans_of(rig.state, event, Numbers(), most=1, now=rig.now)
     assert isinstance(text, str)
     assert text.startswith("the requirement can never be true")
 
