@@ -20,8 +20,8 @@ def rows() -> tuple[Row, ...]:
             name="idle",
             what="an idle module with a machine and one child, updates every 2 s",
             budgets=(
-                Budget(figure=MEMORY, at_least=75, aim=60),
-                Budget(figure=PROCESSOR, at_least=1, aim=0.2),
+                Budget(figure=MEMORY, at_least=75, aim=45),
+                Budget(figure=PROCESSOR, at_least=0.4, aim=0.1),
             ),
             enter=_idle,
         ),

@@ -26,13 +26,13 @@ def rows() -> tuple[Row, ...]:
         Row(
             name="latency",
             what="a lone no-op task, by the Python API, on one module",
-            budgets=(Budget(figure=MEDIAN, at_least=10, aim=4),),
+            budgets=(Budget(figure=MEDIAN, at_least=7, aim=3),),
             enter=_local,
         ),
         Row(
             name="latency-afar",
             what="a lone no-op task, by the Python API, two hops away",
-            budgets=(Budget(figure=MEDIAN, at_least=30, aim=12),),
+            budgets=(Budget(figure=MEDIAN, at_least=14, aim=8),),
             enter=_afar,
         ),
         _beside_hops("latency-border", "a lone no-op task over one border, and over one open hop", BORDER, CHAIN),

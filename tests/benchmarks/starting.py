@@ -23,13 +23,13 @@ def rows() -> tuple[Row, ...]:
         Row(
             name="start",
             what="a command that needs no module, from start to end",
-            budgets=(Budget(figure=VERSION, at_least=80, aim=45),),
+            budgets=(Budget(figure=VERSION, at_least=30, aim=25),),
             enter=_without_module,
         ),
         Row(
             name="start-submit",
             what="a command that submits one task, from start to end",
-            budgets=(Budget(figure=SUBMIT, at_least=200, aim=100),),
+            budgets=(Budget(figure=SUBMIT, at_least=80, aim=60),),
             enter=_with_module,
         ),
     )

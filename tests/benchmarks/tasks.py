@@ -31,7 +31,7 @@ def rows() -> tuple[Row, ...]:
         Row(
             name="tasks",
             what="no-op tasks in one submit on one module",
-            budgets=(Budget(figure=RATE, at_least=700, aim=1200, is_more_better=True),),
+            budgets=(Budget(figure=RATE, at_least=1200, aim=2000, is_more_better=True),),
             enter=_on_one_module,
         ),
         Row(
@@ -43,7 +43,7 @@ def rows() -> tuple[Row, ...]:
         Row(
             name="tasks-afar",
             what="no-op tasks in one submit, run two hops away",
-            budgets=(Budget(figure=RATE, at_least=350, aim=800, is_more_better=True),),
+            budgets=(Budget(figure=RATE, at_least=1000, aim=1700, is_more_better=True),),
             enter=_two_hops_away,
         ),
         Row(
