@@ -36,6 +36,7 @@ from messiahs.core.model.texts import printable
 from messiahs.core.model.trace_context import TRACEPARENT, context_in
 from messiahs.core.model.webhooks import problem_of
 from messiahs.errors import ClientError
+from messiahs.language.predicate.joining import joined
 
 if TYPE_CHECKING:
     from messiahs.client.environments import PackedEnvironment
@@ -232,8 +233,6 @@ def _submission_of(request: CheckedRequest, prepared: PreparedInputs) -> Submiss
     The requirement demands machines that assign what a task uses, and unpack its image or environment. A module adds
     the latter, too, but one of an earlier release does not.
     """
-    from messiahs.language.predicate.joining import joined  # noqa: PLC0415 - other commands start faster without lark
-
     options, environment = request.options, request.environment
     uses = uses_of(options.get("uses", {}), options.get("gpus"))
     archives = {IMAGE: _hash_of_image(prepared)} if options.get("image") is not None else {}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.counted import GPUS, requirement_for
+from messiahs.language.predicate.joining import joined
 
 _STATED = {"mem": "mem", "disk": "disk", "cpus": "cpus", "time": "est_time", "priority": "priority"}
 
@@ -27,6 +28,4 @@ def uses_of(uses: Mapping[str, int], gpus: int | None) -> dict[str, int]:
 
 def requirement_of(require: str, uses: Mapping[str, int]) -> str:
     """Return a requirement that also demands machines that assign what a task uses."""
-    from messiahs.language.predicate.joining import joined  # noqa: PLC0415 - other commands start faster without lark
-
     return joined(require, requirement_for(sorted(uses.items())))
