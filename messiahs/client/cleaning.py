@@ -12,21 +12,26 @@ _IDS = 128
 
 
 class Cleaned(TypedDict):
-    """What was forgotten: ids, the number of tasks, the bytes of their outputs; and why others were `kept`, by id."""
+    """What was forgotten: ids, the number of tasks, the bytes of their outputs; and why others were `kept`, by id.
+
+    `memory_bytes` are what the tasks counted, about, of the memory that a user has in a module.
+    """
 
     ids: list[str]
     tasks: int
     bytes: int
+    memory_bytes: int
     kept: dict[str, str]
 
 
 def joined(answers: Iterable[Document]) -> Cleaned:
     """Return what the answers of modules say together."""
-    found = Cleaned(ids=[], tasks=0, bytes=0, kept={})
+    found = Cleaned(ids=[], tasks=0, bytes=0, memory_bytes=0, kept={})
     for answer in answers:
         found["ids"] += [one["id"] for one in answer["cleaned"]]
         found["tasks"] += sum(one["tasks"] for one in answer["cleaned"])
         found["bytes"] += sum(one["bytes"] for one in answer["cleaned"])
+        found["memory_bytes"] += sum(one.get("memory_bytes", 0) for one in answer["cleaned"])
         found["kept"] |= {one["id"]: one["error"] for one in answer["kept"]}
     return found
 

@@ -135,7 +135,7 @@ def test_a_user_forgets_ended_tasks_and_is_told_why_others_are_kept(solo: Federa
     needing = solo.submit("--after-any", large, "--after-any", running, "--", "true")
     done = solo.run("clean", large, running, f"{array}.2", "solo.99", array)
     assert done.returncode == 1
-    assert done.stdout == "3 tasks forgotten, 18 B freed\n"
+    assert done.stdout == "3 tasks forgotten, 18 B of disk and 1.0 KiB of memory freed\n"
     assert done.stderr.splitlines() == [
         f"messiahs: {needing} depends on {large}, and has not ended",
         f"messiahs: {running} has not ended: `messiahs cancel {running}` ends it",
@@ -146,7 +146,8 @@ def test_a_user_forgets_ended_tasks_and_is_told_why_others_are_kept(solo: Federa
     assert solo.run("status", large).returncode == 0
     assert solo.run("cancel", needing, running).returncode == 0
     eventually(lambda: solo.status(running)["state"] == "killed" and rows(solo)[RowKind.SUBMISSION] == 3)
-    assert solo.document("clean", "--older-than", "1d") == {"schema": 1, "ids": [], "tasks": 0, "bytes": 0, "kept": {}}
+    nothing = {"schema": 1, "ids": [], "tasks": 0, "bytes": 0, "memory_bytes": 0, "kept": {}}
+    assert solo.document("clean", "--older-than", "1d") == nothing
     eventually(lambda: solo.document("clean", "--older-than", "0s")["kept"] == {} and is_empty(solo))
     again = solo.run("clean", large)
     assert again.returncode == 1

@@ -67,7 +67,7 @@ def test_each_user_sees_only_what_they_may(host: Host) -> None:
     assert ledgers["ann"].stderr == "only what ann used: root and the user of site see all\n"
     assert ledgers["ann"].stdout.startswith("USER ")
     assert ledgers["root"].stderr == ""
-    assert host.run("root", "clean", task).stdout == "1 task forgotten, 7 B freed\n"
+    assert host.run("root", "clean", task).stdout == "1 task forgotten, 7 B of disk and 1.0 KiB of memory freed\n"
     assert host.run("ann", "status", task).returncode == 1
 
 

@@ -44,11 +44,12 @@ def clean(ids: tuple[str, ...], *, older_than: int | None, **options: Unpack[Pla
 
 
 def cleaned_text(cleaned: Cleaned) -> str:
-    """Return how many tasks were forgotten, and how much space their outputs took, if there were any."""
+    """Return how many tasks were forgotten, and how much disk and memory they took, as far as that is known."""
     if not cleaned["tasks"]:
         return "nothing forgotten"
-    freed = f", {size_text(cleaned['bytes'])} freed" if cleaned["bytes"] else ""
-    return f"{counted(cleaned['tasks'], 'task')} forgotten{freed}"
+    sizes = (("disk", cleaned["bytes"]), ("memory", cleaned["memory_bytes"]))
+    freed = " and ".join(f"{size_text(size_bytes)} of {what}" for what, size_bytes in sizes if size_bytes)
+    return f"{counted(cleaned['tasks'], 'task')} forgotten" + (f", {freed} freed" if freed else "")
 
 
 def size_text(size_bytes: int) -> str:

@@ -44,7 +44,7 @@ class CleanApi:
         return [web.post("/v1/clean", self._clean)]
 
     async def _clean(self, request: web.Request) -> web.Response:
-        """Forget ended tasks, and answer with those, their size, those that are kept, and the next cursor (0: none)."""
+        """Forget ended tasks, and answer with their sizes, with those that are kept, and the next cursor (0: none)."""
         try:
             body = await body_of(request, CleanBody)
         except msgspec.MsgspecError as error:
@@ -66,6 +66,7 @@ class CleanApi:
             await asyncio.sleep(0)
             if not self._is_kept(one, kept):
                 members[one.id] = max(1, one.submission.members)
+        memory = {task: self._host.store.sizes.of_submission(task) for task in members}
         sizes = {task: await asyncio.to_thread(self._outputs.stored_bytes, task) for task in members}
 
         def clean(answer_to: AnswerTo) -> CleanRequested:
@@ -76,7 +77,10 @@ class CleanApi:
             return refusal(507, answer.problem)
         # One may have been retried meanwhile.
         gone = [task for task in members if queries.is_forgotten(self._host.module.state, task)]
-        cleaned = [{"id": str(task), "tasks": members[task], "bytes": sizes[task]} for task in gone]
+        cleaned = [
+            {"id": str(task), "tasks": members[task], "bytes": sizes[task], "memory_bytes": memory[task]}
+            for task in gone
+        ]
         return web.json_response({"cleaned": cleaned, "kept": kept, "after": after})
 
     async def _each_named(

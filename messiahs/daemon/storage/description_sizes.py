@@ -36,6 +36,11 @@ class DescriptionSizes:
         with self._lock:
             return self._sums[user]
 
+    def of_submission(self, submission: TaskId) -> int:
+        """Return the bytes of one submission; 0 if it is forgotten."""
+        with self._lock:
+            return self._counted.get(submission, ("", 0))[1]
+
     def store(self, row: SubmissionRow, *, stored_bytes: int) -> None:
         """Count a submission with its stored size, rounded up to whole KiB, in place of an earlier row."""
         entries = len(row.items) + len(row.member_inputs) + sum(map(len, row.member_inputs))

@@ -9,7 +9,7 @@ from messiahs.cli.main import main
 from messiahs.cli.task.clean import size_text
 from tests.unit.client.local_api_peer import StartPeer
 
-CLEANED = {"cleaned": [{"id": "left.1", "tasks": 3, "bytes": 2_048}], "kept": [], "after": 0}
+CLEANED = {"cleaned": [{"id": "left.1", "tasks": 3, "bytes": 2_048, "memory_bytes": 1_536}], "kept": [], "after": 0}
 KEPT = {"cleaned": [], "kept": [{"id": "left.2", "error": "left.2 has not ended"}], "after": 0}
 
 
@@ -22,7 +22,7 @@ def test_either_tasks_are_named_or_an_age(words: tuple[str, ...], capsys: pytest
 def test_all_pages_are_asked_for(tmp_path: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
     peer = start_peer((200, {**CLEANED, "after": 128}), (200, CLEANED), state=tmp_path)
     assert main(["clean", "--older-than", "2d", "--state", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "6 tasks forgotten, 4.0 KiB freed\n"
+    assert capsys.readouterr().out == "6 tasks forgotten, 4.0 KiB of disk and 3.0 KiB of memory freed\n"
     assert [body for _, _, body in peer.asked] == [
         {"older_than_s": 172_800, "after": 0},
         {"older_than_s": 172_800, "after": 128},
@@ -45,7 +45,7 @@ def test_a_size_has_a_unit_of_its_magnitude() -> None:
     assert [size_text(size) for size in (0, 1_023, 1_536, 5 << 30)] == ["0 B", "1023 B", "1.5 KiB", "5.0 GiB"]
 
 
-def test_of_tasks_without_outputs_nothing_is_said_about_room(
+def test_of_tasks_without_outputs_an_earlier_release_says_nothing_about_room(
     tmp_path: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start_peer((200, {**CLEANED, "cleaned": [{"id": "left.1", "tasks": 8_000_000, "bytes": 0}]}), state=tmp_path)
