@@ -1,4 +1,7 @@
-"""Load sharing between real daemons: idle machines request waiting tasks, and a paying partner comes first."""
+"""Load sharing between real daemons: idle machines request waiting tasks, and a paying partner comes first.
+
+What the partner owes is counted, and its tasks are refused once that is too much.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.live.conftest import ROOT, Federation, brought_up, fixed_machine
 from tests.live.test_owners import LOCKING, lock_in
 from tests.waiting import eventually
 
@@ -42,10 +45,12 @@ HOSTING = f"""version: 1
 federation: hosting
 defaults: {{policy: open.policy, update_period: 500ms}}
 systems:
-  hosting: {{policy: hosting.policy, machine: {fixed_machine()}}}
-  acme:    {{parent: hosting}}
+  hosting: {{machine: {fixed_machine()}}}
+  acme:    {{parent: hosting, machine: {fixed_machine(slots=2)}}}
   bidder:  {{parent: hosting}}
 """
+AT_HOSTING, AT_ACME = ("--require", "$slots = 1"), ("--require", "$slots = 2")
+USED_UP = "the processor time of the contract is used up"
 PARTNER = """policy "hosting with paying partner";
 let partner = $task.from eq "acme";
 accept from any { limit 100 tasks; }
@@ -144,19 +149,68 @@ def test_a_running_task_without_an_offer_rule_stays(cousins: Federation, shared:
     assert (ended["attempt"], ended["executed_on"]) == (1, "busy")
 
 
-def test_a_partners_task_takes_the_place_of_a_bidders_which_resumes_afterwards(tmp_path: Path, shared: Path) -> None:
-    with site(tmp_path, HOSTING, module="bidder", hosting=PARTNER) as made:
-        bidders = made.submit("--", *until_told(shared))
-        eventually(lambda: made.status(bidders)["substate"] == "running")
-        partners = made.run("run", "--module", "acme", "--", "sh", "-c", "echo first")
-        assert (partners.returncode, partners.stdout) == (0, "first\n")
-        assert made.status(bidders)["state"] == "executing"
-        (shared / "go").touch()
-        eventually(lambda: made.status(bidders)["state"] == "finished")
-        ended = made.status(bidders)
-        assert ended["attempt"] == 1
-        events = [entry["event"] for entry in ended["history"]]
-        assert events == ["bound", "suspended", "resumed", "finished"]
+@pytest.fixture(scope="module")
+def hosting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share a host, its partner and another customer between tests, each of which brings the policy of the host."""
+    with site(tmp_path_factory.mktemp("hosting"), HOSTING, module="bidder") as made:
+        eventually(lambda: made.vectors()["down"]["machines"] == 2)
+        yield made
+
+
+def load(made: Federation, policy: str, /) -> None:
+    """Give the host a policy."""
+    with made.client("hosting") as client:
+        assert not client.load_policy(policy)["problems"]
+
+
+def test_a_partners_task_takes_the_place_of_a_bidders_which_resumes_afterwards(
+    hosting: Federation, shared: Path
+) -> None:
+    load(hosting, PARTNER)
+    bidders = hosting.submit(*AT_HOSTING, "--", *until_told(shared))
+    eventually(lambda: hosting.status(bidders)["substate"] == "running")
+    partners = hosting.run("run", "--module", "acme", *AT_HOSTING, "--", "sh", "-c", "echo first")
+    assert (partners.returncode, partners.stdout) == (0, "first\n")
+    assert hosting.status(bidders)["state"] == "executing"
+    (shared / "go").touch()
+    eventually(lambda: hosting.status(bidders)["state"] == "finished")
+    ended = hosting.status(bidders)
+    assert ended["attempt"] == 1
+    events = [entry["event"] for entry in ended["history"]]
+    assert events == ["bound", "suspended", "resumed", "finished"]
+
+
+def balance(made: Federation) -> float:
+    """Return the seconds that the host gave to its partner, less those that it took."""
+    rows = made.document("accounting", "--module", "hosting")["rows"]
+    return sum(float(row["balance_s"]) for row in rows if row["neighbor"] == "acme")
+
+
+def test_a_partner_is_refused_by_its_balance_once_it_owes_too_much_and_not_before(hosting: Federation) -> None:
+    """The policy is the one that is shipped, with seconds in place of hours."""
+    shipped = (ROOT / "policies" / "hosting.policy").read_text()
+    assert shipped.count("1000h") == 1
+    limit = int(balance(hosting)) + 2
+    load(hosting, shipped.replace("acme.example", "acme").replace("1000h", f"{limit}s"))
+
+    def submitted(seconds: float) -> str:
+        account = ("--set", "account=acme-2031", "--mem", "10MiB")
+        return hosting.submit("--module", "acme", *account, *AT_HOSTING, "--", "sleep", str(seconds))
+
+    assert finished_at(hosting, submitted(2.1)) == "hosting"
+    eventually(lambda: balance(hosting) >= limit)
+    refused = submitted(0)
+    eventually(lambda: USED_UP in str(hosting.status(refused)["reasons"]))
+    # What the partner gives to the host is taken off.
+    owed = balance(hosting) - limit + 0.1
+    assert finished_at(hosting, hosting.submit("--module", "hosting", *AT_ACME, "--", "sleep", str(owed))) == "acme"
+    assert finished_at(hosting, refused) == "hosting"
+
+
+def finished_at(made: Federation, task: str, /) -> str:
+    """Return the machine of a task, once it has finished."""
+    eventually(lambda: made.status(task)["state"] == "finished")
+    return str(made.status(task)["executed_on"])
 
 
 def until_told(shared: Path) -> tuple[str, ...]:
