@@ -322,11 +322,12 @@ def test_a_grid_search_of_scikit_learn_runs_by_its_backend_of_joblib(open_desk: 
     backend.register()
     data, labels = datasets.load_iris(return_X_y=True)
     grid = search.GridSearchCV(svm.SVC(), {"C": [0.1, 1, 10]}, cv=3, n_jobs=-1)
-    options = {"module": "desk", "state": open_desk.state, "env": {"PYTHONPATH": str(packages)}}
+    options = {"module": "desk", "state": open_desk.state, "name": "grid", "env": {"PYTHONPATH": str(packages)}}
     with joblib.parallel_config("messiahs", **options):
         found = grid.fit(data, labels)
     with joblib.parallel_config("threading"):
         expected = grid.fit(data, labels)
     assert found.best_params_ == expected.best_params_
     with messiahs.connect("desk", open_desk.state) as client:
-        assert any(task["argv"][1].endswith(".pyz") for task in client.status(members=True))
+        fits = [task for task in client.status(members=True) if task["name"] == "grid"]
+    assert {(task["state"], Path(task["argv"][1]).suffix) for task in fits} == {("finished", ".pyz")}
