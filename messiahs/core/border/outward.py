@@ -128,7 +128,7 @@ def _avoided(state: ModuleState, request: SchedRequest) -> Iterator[bytes]:
 
 
 def _shown_tdv(state: ModuleState, request: SchedRequest, *, to: SystemId) -> TDV:
-    shown = request.tdv.description()
+    shown = dict(request.tdv.pairs)
     shown["user"] = shown_user(state, str(shown["user"]), home=request.origin, to=to)
     shown["origin"] = state.system
     return TDV(sorted_pairs(shown))

@@ -123,6 +123,7 @@ _DIAL = _Traits(kind=Kind.STRING, choices=("policy", "on", "off"))
 _BALANCE = "processor time given to it, less the time it gave"
 _ROUND_TRIP = "time in which a vector to it is answered, to the nearest machine that it represents"
 _THROUGHPUT = "bytes a second of files sent to it, to the best connected machine that it represents"
+_INPUT_SIZE = "size of its inputs, rounded up to a power of two; 0 below 1 MiB"
 _A_RELATION = "its relation to this system: self, child, sibling or parent"
 
 CATALOGUE: tuple[Attribute, ...] = (
@@ -155,7 +156,8 @@ CATALOGUE: tuple[Attribute, ...] = (
     _optional(_task("disk", "disk that the task needs", **_BYTES)),
     _task("cpus", "slots that the task takes (default 1)", **_COUNT),
     _optional(_task("est_time", "estimated and longest allowed run time", **_SECONDS)),
-    _optional(_task("comm_load", "expected communication")),
+    _task("input_size", _INPUT_SIZE, supplier="module", **_BYTES),
+    _optional(_task("comm_load", "bytes that the task is expected to send and receive while it runs", **_BYTES)),
     _task("origin", "system that the task comes from", supplier="module", **_TEXT),
     _task("user", "user that submitted the task", supplier="module", **_TEXT),
     _optional(_task("priority", "rank among the tasks of the same user")),

@@ -5,6 +5,7 @@ A description of *many* machines, as sent on the update channel, is a `Vector` (
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
 from messiahs.core.model.texts import has_control
@@ -16,6 +17,8 @@ Layout = tuple[tuple[str, Kind | None], ...]
 """The names of a description in order, each with the type of its value; None for an integer beyond 64 bits."""
 
 Pairs = tuple[tuple[str, Value], ...]
+
+INPUT_SIZE: Final = "input_size"
 
 
 def sorted_pairs(description: Description) -> Pairs:
@@ -62,5 +65,5 @@ class TDV:
     pairs: Pairs
 
     def description(self) -> dict[str, Value]:
-        """Return the pairs as a new dictionary."""
-        return dict(self.pairs)
+        """Return the pairs as a new dictionary; without an input size, which small inputs do not state, it is 0."""
+        return {INPUT_SIZE: 0, **dict(self.pairs)}

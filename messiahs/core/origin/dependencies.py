@@ -23,6 +23,7 @@ from messiahs.core.interface.messages import DenyCode, Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.model.ids import TaskId
+from messiahs.core.model.input_size import with_more_inputs
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.at_once import line_up
 from messiahs.core.origin.awaited import (
@@ -210,7 +211,8 @@ def on_outputs_taken(state: ModuleState, event: OutputsTaken, now: Instant) -> t
     if event.problem:
         return _deny(state, submission, runs, event.problem, now)
     command = replace(row.command, inputs=(*row.command.inputs, *event.inputs))
-    submission.row = replace(row, command=command, taken=len(event.inputs))
+    tdv = with_more_inputs(row.tdv, command.inputs)
+    submission.row = replace(row, tdv=tdv, command=command, taken=len(event.inputs))
     return (Store(row=submission.row), *decide_awaiting(state, submission, runs, outcomes=(), now=now))
 
 

@@ -114,7 +114,7 @@ def _refusal_document(refused: RefusalCount, policy: Policy, here: Vector, /) ->
             "at": time_document(refused.at),
             "neighbor": refused.asker,
             "origin": last.origin,
-            "tdv": dict(last.tdv.description()),
+            "tdv": dict(last.tdv.pairs),
             "requirement": last.requirement,
             "tasks": last.count,
             "why": why,

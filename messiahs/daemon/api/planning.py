@@ -76,7 +76,7 @@ def plan_document(plan: Plan, *, own: SystemId) -> Document:
         "at": time_document(plan.at),
         "outcome": plan.outcome.value,
         "is_sure": plan.is_sure,
-        "tdv": dict(plan.tdv.description()),
+        "tdv": dict(plan.tdv.pairs),
         "requirement": plan.requirement,
         "tasks": plan.tasks,
         "descriptions": plan.descriptions,

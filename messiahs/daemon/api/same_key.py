@@ -9,7 +9,9 @@ from messiahs.core.interface.events import Submitted
 from messiahs.core.interface.messages import Command
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.array_index import PLACEHOLDER
+from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import TaskId
+from messiahs.core.model.input_size import with_input_size
 from messiahs.core.model.task_files import InputFile
 from messiahs.core.model.trace_context import without_context
 from messiahs.core.origin.array_members import item_of
@@ -41,7 +43,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
         ("standard input", before.takes_stdin, now.takes_stdin),
         ("terminal", before.terminal, now.terminal),
         ("members", (row.members, row.items, row.at_once), (submitted.members, submitted.items, submitted.at_once)),
-        ("needs or stated attributes", row.tdv, submitted.tdv),
+        ("needs or stated attributes", _stated(row.tdv), _stated(submitted.tdv)),
         ("requirement", row.requirement, submitted.requirement),
         ("name", row.name, submitted.name),
         ("`--retries`", row.retries, submitted.retries),
@@ -55,6 +57,11 @@ def difference(row: SubmissionRow, submitted: Submitted, /, *, within: Iterable[
     )
     others = dict.fromkeys(what for what, stored, asked in pairs if stored != asked)
     return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
+
+
+def _stated(tdv: TDV) -> TDV:
+    """Return what the user states of tasks; earlier releases stored no size of their inputs."""
+    return with_input_size(tdv, 0)
 
 
 def _ended_since(row: SubmissionRow, after: Iterable[Dependency]) -> tuple[Dependency, ...]:

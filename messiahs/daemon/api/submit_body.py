@@ -12,6 +12,7 @@ from messiahs.core.interface.notifications import Notification
 from messiahs.core.model.array_index import without_foreign_index
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.input_size import contents_of, with_input_size
 from messiahs.core.model.instants import MICROSECOND, SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.api.json_slices import Elements, Steps
@@ -101,21 +102,24 @@ def submitting(
 ) -> Steps[Submitted]:
     """Return the event of a valid body, which nobody waits for yet, without the tasks that it waits for.
 
-    A task with an image or environment requires a machine that unpacks it.
+    A task with an image or environment requires a machine that unpacks it. The input size of an array is that of the
+    member with the largest inputs.
     """
-    member_inputs = []
+    inputs, member_inputs = inputs_of(body.inputs), []
+    shared, most_own = contents_of(inputs), 0
     for files in body.member_inputs:
         yield len(files) * _FILE_NS
-        member_inputs.append(inputs_of(files))
+        member_inputs.append(own := inputs_of(files))
+        most_own = max(most_own, sum(size for sha256, size in contents_of(own).items() if sha256 not in shared))
     return Submitted(
         answer_to=AnswerTo(0),
         key=key,
-        tdv=tdv,
+        tdv=with_input_size(tdv, sum(shared.values()) + most_own),
         requirement=joined(body.requirement, needed_machine(tdv, has_terminal=body.terminal is not None)),
         command=Command(
             argv=body.argv,
             env=tuple(sorted(without_foreign_index(body.env).items())),
-            inputs=inputs_of(body.inputs),
+            inputs=inputs,
             outputs=body.outputs,
             takes_stdin=body.stdin or body.terminal is not None,
             cwd=body.cwd,

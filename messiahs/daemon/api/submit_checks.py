@@ -22,7 +22,7 @@ from messiahs.core.model.attributes import (
     Scope,
     Value,
 )
-from messiahs.core.model.descriptions import is_valid_value
+from messiahs.core.model.descriptions import INPUT_SIZE, is_valid_value
 from messiahs.core.model.environments import ENVIRONMENT, ENVIRONMENT_INPUT
 from messiahs.core.model.folder_links import UP, leads_above
 from messiahs.core.model.images import IMAGE, IMAGE_INPUT
@@ -54,7 +54,7 @@ TOO_MANY_DEPENDENCIES = f"a task waits for at most {DEPENDENCY_LIMIT} others, {E
 ONLY_OF_GOOD_ENDS = "outputs are taken only of tasks that have to end with exit code 0 (`ok`)"
 _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
-_MODULES_OWN = ("origin", "user")
+_MODULES_OWN = (INPUT_SIZE, "origin", "user")
 _PRIORITY = "priority"
 _ABOVE_ZERO = {"mem": "memory", "disk": "disk", "est_time": "time"}
 """Needs that are left out when a task states none: a need of 0 would mean the same, and read as a limit."""

@@ -53,7 +53,7 @@ def task_document(
         "name": name_of(submission, row.id),
         "item": item_of(submission, row.id.member),
         "user": submission.tdv.description()["user"],
-        "tdv": dict(tdv_of(submission, row.id.member).description()),
+        "tdv": dict(tdv_of(submission, row.id.member).pairs),
         "requirement": submission.requirement,
         "priority": submission.tdv.description().get("priority", 0),
         "argv": list(command_of(submission, row.id).argv),

@@ -9,7 +9,7 @@ from messiahs.core.interface.calendar import calendar_time
 from messiahs.core.interface.parts import Failed, Part, PartKind, PartState
 from messiahs.core.interface.policies import AcceptQuery, Asker, CalendarTime, Placed, Used
 from messiahs.core.model.attributes import KNOWN_ONCE_HERE, Value
-from messiahs.core.model.descriptions import SDV, TDV, Pairs, sorted_pairs
+from messiahs.core.model.descriptions import INPUT_SIZE, SDV, TDV, Pairs, sorted_pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MICROSECOND, Duration, Instant
 from messiahs.core.model.neighbors import Neighbor, Relation
@@ -216,7 +216,7 @@ class Situation:
 
     def stated(self, values: Values) -> Mapping[str, Value]:
         """Return the attributes of a task with these stated values."""
-        return {"cpus": 1, "origin": self.sender, "user": "user", **dict(values)}
+        return {"cpus": 1, INPUT_SIZE: 0, "origin": self.sender, "user": "user", **dict(values)}
 
 
 def history_in(said: Mapping[str, Value], policy: CompiledPolicy) -> Pairs:

@@ -16,7 +16,7 @@ from tests.unit.core.origin.test_workflows import part
 from tests.unit.core.rig import CHILD, TASK, Rig, accept, attempt, only, retry_of, sent, status, statuses, tdv
 
 WANTED = WantedOutput(name="out", to="in")
-TAKEN = InputFile(name="in", sha256=bytes(32), size_bytes=3)
+TAKEN = InputFile(name="in", sha256=bytes(32), size_bytes=3 << 20)
 OPEN = Dependency(on=TASK, when=When.OK.value, outputs=(WANTED,))
 MET = Dependency(on=TASK, when=When.OK.value, outputs=(WANTED,), is_met=True)
 
@@ -50,6 +50,7 @@ def test_outputs_are_taken_once_the_other_task_has_ended_and_then_the_task_is_pl
     assert waits(bound)
     stored = [each.row for each in only(taken(bound), Store) if isinstance(each.row, SubmissionRow)]
     assert [(row.id, row.command.inputs, row.taken) for row in stored] == [(LATER, (TAKEN,), 1)]
+    assert stored[0].tdv == tdv(input_size=4 << 20)
     assert not waits(bound)
     assert not taken(bound)
 

@@ -133,6 +133,25 @@ def test_a_repeated_submit_is_the_same_whatever_its_deadline() -> None:
     assert difference(_stored(), _submitted(deadline_s=5)) == ""
 
 
+def test_a_repeated_submit_is_the_same_if_an_earlier_release_stored_no_size_of_its_inputs() -> None:
+    files = (InputBody(name="in", sha256="ab" * 32, size=1 << 20),)
+    submitted = _submitted(inputs=files)
+    assert dict(submitted.tdv.pairs)["input_size"] == 1 << 20
+    stored = dataclasses.replace(_stored(), command=submitted.command)
+    assert difference(stored, submitted) == ""
+
+
+def test_the_input_size_of_an_array_is_that_of_the_member_with_the_largest_inputs() -> None:
+    shared, own, other = (
+        InputBody(name=name, sha256=sha256 * 32, size=size << 20)
+        for name, sha256, size in (("in", "ab", 4), ("own", "cd", 3), ("other", "ef", 5))
+    )
+    again = InputBody(name="again", sha256=shared.sha256, size=shared.size)
+    for members, size in (((), 4), (((own,), ()), 8), (((own,), (other,)), 16), (((again,), ()), 4)):
+        stated = dict(_submitted(inputs=(shared,), member_inputs=members).tdv.pairs)
+        assert stated["input_size"] == size << 20
+
+
 def test_another_command_under_the_same_key_is_named_beside_the_first() -> None:
     found = difference(_stored(), _submitted(argv=("rm", "x")))
     assert found == "whose command is `echo 'a b'`, and this one's is `rm x`"
@@ -341,6 +360,8 @@ def test_an_image_that_the_task_does_not_bring_is_refused(image: str | int, inpu
         ({"priority": -(2**62)}, "$priority must be from -100 to 100"),
         ({"priority": "high"}, "$priority must be an integer"),
         ({"own": -1}, ""),
+        ({"comm_load": -1}, "$comm_load is out of range"),
+        ({"input_size": 5}, "$input_size cannot be set by users"),
     ],
 )
 def test_a_stated_attribute_that_everybody_knows_has_a_value_of_its_kind(

@@ -39,7 +39,7 @@ def test_a_task_that_takes_an_output_of_another_one_runs_after_it() -> None:
 def test_options_are_those_of_the_module() -> None:
     read = workflow("{a: {command: [x], mem: 1GiB, gpus: 1, set: {n: 7}, no-wait: true, array: 2-8:3%2, deadline: 5s}}")
     (submitted,) = workflow_at(read, SystemId("top"), AnswerTo(1)).submissions
-    assert submitted.tdv.description() == {
+    assert dict(submitted.tdv.pairs) == {
         "cpus": 1,
         "gpus": 1,
         "mem": 1 << 30,
