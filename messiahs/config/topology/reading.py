@@ -22,6 +22,7 @@ from messiahs.config.topology.otlp import KEY as OTLP_KEY
 from messiahs.config.topology.otlp import read_otlp
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.reach import OPEN, OUTBOUND, REACHES
+from messiahs.config.topology.simulated_links import SIMULATED_LINKS_KEY, read_simulated_links
 from messiahs.config.topology.topology import System, Topology
 from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
 from messiahs.config.topology.webhook_hosts import KEY as WEBHOOK_KEY
@@ -34,7 +35,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.model.names import NAME
 from messiahs.errors import MessiahsError
 
-_TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems")
+_TOP_KEYS = ("version", "federation", "defaults", "introductions", "trusts_relays", "systems", SIMULATED_LINKS_KEY)
 _DEFAULT_KEYS = ("policy", "siblings", "update_period", "users", WEBHOOK_KEY)
 _SERVICES = (WEBHOOK_KEY, METRICS_KEY, OTLP_KEY)
 _SYSTEM_KEYS = (
@@ -96,6 +97,8 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
         check_policies(policies, problems)
     introductions = read_introductions(top, folder=folder, problems=problems)
     trusts_relays = _read_trusts_relays(top, problems)
+    parents = {draft.name: tuple(name for name, _ in draft.parents) for draft in drafts}
+    simulated_links = read_simulated_links(top, parents, problems)
     recorded = (*introductions, *(roots for draft in drafts for roots in draft.trust))
     check_names(recorded, problems, own=(draft.name for draft in drafts if not draft.is_external))
     if reads_trust:
@@ -109,6 +112,7 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
         siblings=defaults.siblings,
         introductions=tuple(roots.finished() for roots in introductions),
         trusts_relays=trusts_relays,
+        simulated_links=simulated_links,
     )
 
 

@@ -15,6 +15,7 @@ from messiahs.config.settings import (
     TrustedFile,
 )
 from messiahs.config.topology.reach import OPEN, is_border
+from messiahs.config.topology.simulated_links import Links
 from messiahs.core.interface.limits import SIBLINGS
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
@@ -78,6 +79,8 @@ class Topology:
     siblings: int = SIBLINGS
     introductions: tuple[TrustedFile, ...] = ()
     trusts_relays: bool = False
+    simulated_links: Links = field(default_factory=dict)
+    """What some links cost in a simulation."""
 
     def system(self, name: str) -> System:
         """Return the system with this name; a `MessiahsError` lists the existing ones."""

@@ -4,7 +4,7 @@ Only its order of magnitude is stated: so tasks whose inputs differ a little hav
 in one claim, and no system learns the length of a file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from messiahs.core.model.attributes import EXTENSION_LIMIT, TASK_ATTRIBUTES
@@ -20,6 +20,11 @@ _MOST_BYTES: Final = 1 << 62
 def contents_of(files: Iterable[InputFile]) -> dict[bytes, int]:
     """Return the bytes of each content, by its hash: equal files are sent once."""
     return {file.sha256: file.size_bytes for file in files if file.is_file}
+
+
+def own_bytes(files: Iterable[InputFile], shared: Mapping[bytes, int]) -> int:
+    """Return the bytes of the files of one member that are not among the contents `shared` by all."""
+    return sum(size_bytes for sha256, size_bytes in contents_of(files).items() if sha256 not in shared)
 
 
 def with_input_size(tdv: TDV, size_bytes: int) -> TDV:

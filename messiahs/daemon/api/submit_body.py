@@ -12,7 +12,7 @@ from messiahs.core.interface.notifications import Notification
 from messiahs.core.model.array_index import without_foreign_index
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClientKey
-from messiahs.core.model.input_size import contents_of, with_input_size
+from messiahs.core.model.input_size import contents_of, own_bytes, with_input_size
 from messiahs.core.model.instants import MICROSECOND, SECOND
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.api.json_slices import Elements, Steps
@@ -110,7 +110,7 @@ def submitting(
     for files in body.member_inputs:
         yield len(files) * _FILE_NS
         member_inputs.append(own := inputs_of(files))
-        most_own = max(most_own, sum(size for sha256, size in contents_of(own).items() if sha256 not in shared))
+        most_own = max(most_own, own_bytes(own, shared))
     return Submitted(
         answer_to=AnswerTo(0),
         key=key,

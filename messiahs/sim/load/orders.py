@@ -11,9 +11,9 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.counted import GPUS
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId
-from messiahs.core.model.input_size import contents_of, with_input_size
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.core.model.task_files import InputFile
+from messiahs.sim.load.input_sizes import described
 from messiahs.sim.load.users import Order
 
 _GIB: Final = 1 << 30
@@ -63,7 +63,7 @@ class OrderBook:
             waits=random.randrange(8) > 0,
             deadline_ns=None if is_patient else random.randrange(5, 300) * SECOND,
         )
-        event = replace(event, tdv=with_input_size(event.tdv, sum(contents_of(event.command.inputs).values())))
+        event = replace(event, tdv=described(event.tdv, event.command.inputs, ()))
         order = Order(system=system, event=event, at_ns=at_ns, is_certain=self.is_certain)
         match random.randrange(10):
             case 0 | 1:

@@ -25,6 +25,8 @@ from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.load.workflows import workflow_at
+from messiahs.sim.world.conditions import Conditions
+from messiahs.sim.world.links import Links
 
 _LONGEST_RUN_NS = 10_000 * HOUR
 _GIB = 1 << 30
@@ -81,10 +83,16 @@ def simulate(
     `on_progress` is called repeatedly with the number of ended tasks.
     """
     neighborhoods = Neighborhoods(topology)
+    systems = {system.name: _simulated(topology, system, neighborhoods) for system in topology.systems}
+    links = Links(
+        topology.simulated_links,
+        {name: [each.system for each in system.neighbors] for name, system in systems.items()},
+    )
     federation = SimulatedFederation(
-        {system.name: _simulated(topology, system, neighborhoods) for system in topology.systems},
+        systems,
         seed=seed,
         run_times=RunTimes(seed=seed, mean_ns=workload.mean_run_ns),
+        conditions=Conditions(links=links),
     )
     origin = topology.system(workload.at).name if workload.at else topology.systems[0].name
     submitted: Submitted | WorkflowSubmitted = _submitted(origin, workload)

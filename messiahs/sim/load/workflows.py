@@ -1,6 +1,6 @@
-"""A file of tasks as the workload of a simulation: what `messiahs submit --file` submits, without files."""
+"""A file of tasks as the workload of a simulation: what `messiahs submit --file` submits; no file is read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from messiahs.config.task_descriptions import description_of, requirement_of, uses_of
@@ -12,6 +12,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import SECOND
+from messiahs.sim.load.input_sizes import described, inputs_in
 
 _KEY: Final = ClientKey("workflow")
 _ELSEWHERE = ("after", "after_any", "after_ok", "after_each")
@@ -46,13 +47,16 @@ def _submitted(task: WorkflowTask, origin: SystemId) -> Submitted:
     attributes = cast("Mapping[str, Value]", options.get("attributes", {}))
     stated = description_of(options, attributes=attributes, uses=uses)
     deadline = cast("int | None", options.get("deadline"))
+    shared, own = inputs_in(cast("Sequence[str]", options.get("inputs", ())), task.items)
+    tdv = TDV(sorted_pairs({"cpus": 1, **stated, "origin": origin, "user": "simulated"}))
     return Submitted(
         answer_to=AnswerTo(0),
         key=_KEY,
-        tdv=TDV(sorted_pairs({"cpus": 1, **stated, "origin": origin, "user": "simulated"})),
+        tdv=described(tdv, shared, own),
         requirement=requirement_of(str(options.get("require", "")), uses),
-        command=Command(argv=task.command),
+        command=Command(argv=task.command, inputs=shared),
         members=task.members,
+        member_inputs=own,
         name=task.name,
         retries=cast("int", options.get("retries", 0)),
         waits=options.get("waits") is not False,

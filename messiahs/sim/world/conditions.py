@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from messiahs.core.model.ids import SystemId, TaskId
-from messiahs.core.model.instants import MILLISECOND
+from messiahs.sim.world.links import Links
 
-HOP_DELAY_NS = MILLISECOND
 _PERCENT = 100
 
 
@@ -19,6 +18,7 @@ class Conditions:
     """Mutable, so that faults can come and go; the defaults have no failures. Shares are in per cent."""
 
     random: Random = field(default_factory=_certain)
+    links: Links = field(default_factory=Links)
     spread_ns: int = 0
     """Mean of the exponentially distributed addition to the delay of a hop."""
     commit_ns: int = 0
@@ -54,9 +54,11 @@ class Conditions:
     walled: dict[SystemId, int] = field(default_factory=dict)
     """Systems behind a firewall, which admits streams of neighbors only, with the number of faults for each."""
 
-    def hop_ns(self) -> int:
-        """Return the delay of one message."""
-        return HOP_DELAY_NS + (int(self.random.expovariate(1) * self.spread_ns) if self.spread_ns else 0)
+    def hop_ns(self, one: SystemId, other: SystemId) -> int:
+        """Return the delay of one message from one system to another."""
+        return self.links.delay_ns(one, other) + (
+            int(self.random.expovariate(1) * self.spread_ns) if self.spread_ns else 0
+        )
 
     def up_to(self, longest_ns: int) -> int:
         """Return a random duration."""

@@ -116,7 +116,7 @@ class Connections:
         if self._conditions.happens(self._conditions.lost_vectors):
             return
         event = VectorReceived(sender=sender, message=status_vector_from_bytes(body))
-        self._agenda.later(self._conditions.hop_ns(), partial(self._arrive_vector, connection, to, event))
+        self._agenda.later(self._conditions.hop_ns(sender, to), partial(self._arrive_vector, connection, to, event))
 
     def drop(self, system: SystemId, neighbor: SystemId) -> None:
         """End a connection at the request of one end."""
@@ -124,7 +124,7 @@ class Connections:
         if connection is not None:
             self._lose(connection)
             self._notice(connection, system)
-            self._agenda.later(self._conditions.hop_ns(), partial(self._notice, connection, neighbor))
+            self._agenda.later(self._conditions.hop_ns(system, neighbor), partial(self._notice, connection, neighbor))
 
     def admit(self, system: SystemId, neighbor: SystemId, *, is_off: bool) -> None:
         """Let a host and its neighbor connect; if `is_off`, end their connection, and open no other until then."""
@@ -154,7 +154,8 @@ class Connections:
     def _end_of_unlinked(self, connection: Connection, neighbor: SystemId) -> None:
         if not connection.lost_from:
             self._lose(connection)
-        self._agenda.later(self._conditions.hop_ns(), partial(self._notice, connection, neighbor))
+        delay_ns = self._conditions.hop_ns(connection.other(neighbor), neighbor)
+        self._agenda.later(delay_ns, partial(self._notice, connection, neighbor))
 
     def break_between(self, one: SystemId, other: SystemId) -> None:
         """Break a connection, if there is one; its ends notice independently."""
@@ -214,7 +215,7 @@ class Connections:
         connection = Connection(dialer=dialer, acceptor=acceptor, lives=lives)
         # The acceptor learns of the connection first; both do before the first message.
         self._open(connection, dialer)
-        delay_ns = self._conditions.hop_ns() if self._conditions.spread_ns else 0
+        delay_ns = self._conditions.hop_ns(dialer, acceptor) if self._conditions.spread_ns else 0
         self._agenda.later(delay_ns, partial(self._open, connection, acceptor))
 
     def _try_again(self, dialer: SystemId, acceptor: SystemId) -> None:
@@ -240,7 +241,7 @@ class Connections:
             self._release(connection, end)
 
     def _carry(self, connection: Connection, to: SystemId, event: Event) -> None:
-        arrives_at = Instant(self._agenda.now + self._conditions.hop_ns())
+        arrives_at = Instant(self._agenda.now + self._conditions.hop_ns(connection.other(to), to))
         arrives_at = max(arrives_at, connection.arrived_until.get(to, arrives_at))
         connection.arrived_until[to] = arrives_at
         self._agenda.later(arrives_at - self._agenda.now, partial(self._arrive, connection, to, event))
@@ -284,7 +285,8 @@ class Connections:
 
     def _lose(self, connection: Connection) -> None:
         for end in (connection.dialer, connection.acceptor):
-            connection.lost_from[end] = Instant(self._agenda.now + self._conditions.up_to(self._conditions.hop_ns()))
+            hop_ns = self._conditions.hop_ns(connection.other(end), end)
+            connection.lost_from[end] = Instant(self._agenda.now + self._conditions.up_to(hop_ns))
         connection.held.clear()
 
     def _notice(self, connection: Connection, end: SystemId) -> None:

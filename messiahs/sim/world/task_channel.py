@@ -6,7 +6,7 @@ sent, and while that lives. Outputs are fetched repeatedly until they arrive; ea
 next leg, and learns of a leg that fails, also while outputs pass.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -16,7 +16,7 @@ from messiahs.core import queries
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks, TakeOutputs
 from messiahs.core.interface.events import Event, TransferFailed, TransferReceived
 from messiahs.core.interface.output_events import OutputsFailed, OutputsHome
-from messiahs.core.interface.spliced_bytes import InputsMoving
+from messiahs.core.interface.spliced_bytes import FilesSent, InputsMoving
 from messiahs.core.interface.taken_outputs import OutputsTaken
 from messiahs.core.interface.transfer_answers import StraightFailed, TransferAnswer, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
@@ -97,12 +97,22 @@ class TaskNetwork:
         if not is_origin or action.to != action.message.claim.executor:
             self.passes(action.to if is_origin else sender)
         # Inputs pass all hops at once, before the tasks.
-        has_inputs = is_origin and any(task.command.inputs for task in action.message.tasks)
-        inputs_ns = self._conditions.up_to(self._conditions.inputs_ns) if has_inputs else 0
+        inputs = [file for task in action.message.tasks for file in task.command.inputs] if is_origin else []
+        inputs_ns = self._conditions.up_to(self._conditions.inputs_ns) if inputs else 0
+        inputs_ns += self._carrying_ns(sender, action, inputs)
         if inputs_ns:
             self._send_inputs(sender, action, lives=self._lives(sender, action.to), left_ns=inputs_ns)
         else:
             self._send(sender, action)
+
+    def _carrying_ns(self, sender: SystemId, action: SendTasks, inputs: Iterable[InputFile]) -> int:
+        """Return how long the links take for inputs, and report it when new ones are there."""
+        claim = action.message.claim
+        size_bytes, duration_ns = self._conditions.links.carry(sender, claim.executor, inputs, self._agenda.now)
+        if size_bytes:
+            sent = FilesSent(claim=claim, to=action.to, size_bytes=size_bytes, duration_ns=duration_ns)
+            self._post_later(sender, self._hosts[sender].life, sent, delay_ns=duration_ns)
+        return duration_ns
 
     def _send_inputs(self, sender: SystemId, action: SendTasks, *, lives: tuple[int, int], left_ns: int) -> None:
         """Send inputs, and report them at both ends of the path, until they have arrived or the stream fails."""
@@ -152,7 +162,7 @@ class TaskNetwork:
             self._arrive, sender, action.to, lives=self._lives(sender, action.to), event=received, failed=failed
         )
         if not fails or conditions.happens(50):
-            self._agenda.later(conditions.hop_ns(), arrive)
+            self._agenda.later(conditions.hop_ns(sender, action.to), arrive)
         if conditions.happens(conditions.repeated_transfers):
             self._agenda.later(conditions.up_to(_LATE_NS), arrive)
         if conditions.happens(conditions.stolen_transfers):
@@ -167,7 +177,7 @@ class TaskNetwork:
         if thieves:
             thief = self._conditions.random.choice(thieves)
             event = replace(received, sender=thief, key=key_of(thief))
-            self._post_later(to, self._hosts[to].life, event, delay_ns=self._conditions.hop_ns())
+            self._post_later(to, self._hosts[to].life, event, delay_ns=self._conditions.hop_ns(thief, to))
 
     def refuse(self, sender: SystemId, action: RefuseTransfer) -> None:
         """Answer a system that tasks which it sent were dropped, if it still lives."""
@@ -178,7 +188,7 @@ class TaskNetwork:
         failed = TransferFailed(claim=action.claim, text=action.text, kind=action.kind, to=sender)
         life, conditions = self._hosts[action.to].life, self._conditions
         if not conditions.is_cut(sender, action.to):
-            self._post_later(action.to, life, failed, delay_ns=conditions.hop_ns())
+            self._post_later(action.to, life, failed, delay_ns=conditions.hop_ns(sender, action.to))
 
     def fetch(self, origin: SystemId, action: FetchOutputs) -> None:
         """Fetch outputs, and post the result to the origin."""
@@ -274,7 +284,7 @@ class TaskNetwork:
             self._hosts[system].post(event)
 
     def _hop_ns(self, one: SystemId, other: SystemId) -> int:
-        return self._conditions.hop_ns() if one != other else 0
+        return self._conditions.hop_ns(one, other) if one != other else 0
 
     def _is_walled(self, one: SystemId, other: SystemId) -> bool:
         are_neighbors = self._are_linked(one, other)

@@ -44,12 +44,12 @@ def test_a_task_without_an_input_size_has_small_inputs_or_is_of_an_earlier_relea
 
 
 def test_a_policy_test_states_both_and_an_input_size_of_0_by_default() -> None:
-    rules = """accept from any { require $input_size + $comm_load default 0B <= 3MiB else "much to move"; limit 9 tasks; }
+    rules = """accept from any { limit 9 tasks; require $input_size + $comm_load default 0B <= 3MiB else "too much"; }
         running { kill when $task.input_size >= 8MiB; }"""
     steps = """
         peer { name = "x"; } expect accept; expect nothing;
         task { input_size = 2MiB; } expect accept;
-        task { comm_load = 2MiB; } expect refuse "much to move";
+        task { comm_load = 2MiB; } expect refuse "too much";
         task { input_size = 8MiB; } after 1s; expect kill;"""
     assert came(steps, rules) == []
 

@@ -1,5 +1,7 @@
 """Files of tasks in the simulator."""
 
+from pathlib import Path
+
 import pytest
 
 from messiahs.config.topology.reading import read_topology
@@ -50,6 +52,20 @@ def test_options_are_those_of_the_module() -> None:
     assert "gpus" in submitted.requirement
     assert (submitted.members, submitted.items, submitted.at_once) == (3, ("2", "5", "8"), 2)
     assert (submitted.waits, submitted.deadline_ns) == (False, 5_000_000_000)
+
+
+def test_inputs_are_as_long_as_the_files_and_none_is_read(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name, size_bytes in (("a", 3 << 20), ("folder/b", 1 << 20), ("1.in", 5 << 20), ("2.in", 5)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size_bytes)
+    text = "tasks: {x: {command: x, input: [a, folder, 'f*r:same', '{}.in', '{}.none'], array: 1-3}}"
+    read = read_workflow(text, str(tmp_path / "tasks.yaml"))
+    (submitted,) = workflow_at(read, SystemId("top"), AnswerTo(1)).submissions
+    assert [(file.name, file.size_bytes >> 20) for file in submitted.command.inputs] == [("a", 3), ("b", 1), ("b", 1)]
+    assert [[file.size_bytes for file in own] for own in submitted.member_inputs] == [[5 << 20], [5], []]
+    # 3 + 1 + 5 MiB are rounded up.
+    assert dict(submitted.tdv.pairs)["input_size"] == 16 << 20
 
 
 def test_tasks_that_wait_for_others_than_those_of_the_file_are_refused() -> None:
