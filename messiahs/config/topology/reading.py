@@ -98,7 +98,7 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
     introductions = read_introductions(top, folder=folder, problems=problems)
     trusts_relays = _read_trusts_relays(top, problems)
     parents = {draft.name: tuple(name for name, _ in draft.parents) for draft in drafts}
-    simulated_links = read_simulated_links(top, parents, problems)
+    simulated_links = read_simulated_links(top, parents, problems=problems)
     recorded = (*introductions, *(roots for draft in drafts for roots in draft.trust))
     check_names(recorded, problems, own=(draft.name for draft in drafts if not draft.is_external))
     if reads_trust:

@@ -26,7 +26,7 @@ Links = Mapping[frozenset[SystemId], LinkCosts]
 """The costs of the links between two neighbors each; what they leave open is as without a statement."""
 
 
-def read_simulated_links(top: Section, parents: Parents, problems: Problems) -> Links:
+def read_simulated_links(top: Section, parents: Parents, *, problems: Problems) -> Links:
     """Return the links under `simulated_links:`; both ends of each are neighbors by the file."""
     if SIMULATED_LINKS_KEY not in top:
         return {}

@@ -25,7 +25,7 @@ def inputs_in(texts: Iterable[str], items: Sequence[str]) -> tuple[Files, tuple[
     )
 
 
-def described(tdv: TDV, shared: Files, own: Sequence[Files]) -> TDV:
+def described(tdv: TDV, shared: Files, *, own: Sequence[Files]) -> TDV:
     """Return a description with the size of the inputs, as a module states it."""
     common = contents_of(shared)
     most_own = max((own_bytes(files, common) for files in own), default=0)

@@ -63,7 +63,7 @@ class OrderBook:
             waits=random.randrange(8) > 0,
             deadline_ns=None if is_patient else random.randrange(5, 300) * SECOND,
         )
-        event = replace(event, tdv=described(event.tdv, event.command.inputs, ()))
+        event = replace(event, tdv=described(event.tdv, event.command.inputs, own=()))
         order = Order(system=system, event=event, at_ns=at_ns, is_certain=self.is_certain)
         match random.randrange(10):
             case 0 | 1:

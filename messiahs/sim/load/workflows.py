@@ -52,7 +52,7 @@ def _submitted(task: WorkflowTask, origin: SystemId) -> Submitted:
     return Submitted(
         answer_to=AnswerTo(0),
         key=_KEY,
-        tdv=described(tdv, shared, own),
+        tdv=described(tdv, shared, own=own),
         requirement=requirement_of(str(options.get("require", "")), uses),
         command=Command(argv=task.command, inputs=shared),
         members=task.members,

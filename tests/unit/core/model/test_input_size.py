@@ -11,7 +11,7 @@ from tests.unit.core.rig import tdv
 MIB = 1 << 20
 
 
-def file(name: str, size_bytes: int, content: bytes = b"") -> InputFile:
+def file(name: str, size_bytes: int, *, content: bytes = b"") -> InputFile:
     return InputFile(name=name, sha256=content or name.encode(), size_bytes=size_bytes)
 
 
@@ -47,7 +47,7 @@ def test_a_task_with_as_many_attributes_of_its_own_as_it_may_have_gets_none_more
 def test_equal_contents_count_once_and_links_and_folders_not_at_all() -> None:
     link = InputFile(name="l", sha256=b"", size_bytes=0, link_target="a")
     folder = InputFile(name="f", sha256=b"", size_bytes=0, is_folder=True)
-    files = (file("a", MIB), file("b", 3 * MIB), file("copy of a", MIB, b"a"), link, folder)
+    files = (file("a", MIB), file("b", 3 * MIB), file("copy of a", MIB, content=b"a"), link, folder)
     assert contents_of(files) == {b"a": MIB, b"b": 3 * MIB}
 
 
