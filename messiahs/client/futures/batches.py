@@ -12,6 +12,8 @@ BATCH_NS: Final = SECOND // 2
 """Minimum time that the calls of one task are to take together; a call that takes longer is alone in its task."""
 LONGEST_BATCH_NS: Final = 10 * SECOND
 """Maximum time that they are to take together, however long their task takes to start."""
+_STARTS: Final = 4
+"""How many times as long as their task takes to start calls may take together while other tasks wait for a machine."""
 MOST_CALLS: Final = 1_024
 """Maximum number of calls in one task."""
 MOST_BYTES: Final = 16 << 20
@@ -56,6 +58,8 @@ class Waiting:
     under_way: int = 0
     begun: int = 0
     looked_at: int | None = None
+    slots: int | None = None
+    """Tasks that ran while others waited for a machine, when the module was asked last; None if none waited."""
     filling_since: int | None = None
 
     def note_result(self, took_ns: int) -> None:
@@ -66,9 +70,10 @@ class Waiting:
         """Note how long a task took beside its calls: its interpreter started, and it imported what they need."""
         self.start_ns = max(0, took_ns if self.start_ns is None else min(took_ns, self.start_ns))
 
-    def note_begun(self, begun: int, now: int) -> None:
-        """Note how many of the tasks under way have begun at their machines."""
+    def note_begun(self, begun: int, now: int, *, others_wait: bool) -> None:
+        """Note how many of the tasks under way have begun at their machines, and whether there are others."""
         self.begun, self.looked_at = begun, now
+        self.slots = begun if begun and others_wait else None
 
     def next_batches(self, now: int, room: int) -> list[list[Call]]:
         """Take the calls of at most `room` tasks from the queue, as many as one submit may have."""
@@ -77,8 +82,8 @@ class Waiting:
         elif room > 0 and self._is_filling(now):
             return []
         batches: list[list[Call]] = []
-        size_bytes = 0
-        while len(batches) < room and size_bytes < _FULL_BYTES and (batch := self._batch()):
+        size, size_bytes = self._shared_size(), 0
+        while len(batches) < room and size_bytes < _FULL_BYTES and (batch := self._batch(size)):
             batches.append(batch)
             size_bytes += sum(len(call.packed) for call in batch)
         self.under_way += len(batches)
@@ -110,9 +115,8 @@ class Waiting:
         """Whether calls wait or are under way."""
         return bool(self.chunks or self.under_way)
 
-    def _batch(self) -> list[Call]:
-        """Take the calls of one task from the queue; empty if none wait that are not cancelled."""
-        size = self._size()
+    def _batch(self, size: int) -> list[Call]:
+        """Take about so many calls for one task from the queue; empty if none wait that are not cancelled."""
         batch: list[Call] = []
         size_bytes = 0
         while self.chunks:
@@ -129,3 +133,16 @@ class Waiting:
         """Return how many calls a task may have."""
         together_ns = min(LONGEST_BATCH_NS, max(BATCH_NS, self.start_ns or 0))
         return 1 if self.mean_ns is None else int(min(MOST_CALLS, max(1, together_ns // max(1, self.mean_ns))))
+
+    def _shared_size(self) -> int:
+        """Return how many calls a task may have while others wait for a machine: more, so that fewer tasks start.
+
+        The calls are divided evenly among as few tasks for each slot as their limits allow.
+        """
+        size, calls = self._size(), len(self.chunks)
+        if self.mean_ns is None or self.slots is None or not self.start_ns:
+            return size
+        together_ns = min(LONGEST_BATCH_NS, _STARTS * self.start_ns)
+        most = int(min(MOST_CALLS, max(size, together_ns // max(1, self.mean_ns))))
+        rounds = -(-calls // (self.slots * most))
+        return max(size, -(-calls // (self.slots * max(1, rounds))))

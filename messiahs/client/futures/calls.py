@@ -131,15 +131,23 @@ class Calls:
             return [call for calls in sending for call in calls]
 
     def remove(self, batch: Batch) -> bool:
-        """Take a task from those that are under way; False if another thread has done so."""
+        """Take a task from those that are under way; False if another thread has done so.
+
+        For its group it is under way until `settle`, since its results say how long calls take.
+        """
         with self.changed:
             if self.under_way.pop(batch.task, None) is None:
                 return False
-            batch.group.waiting.under_way -= 1
             for call in batch.calls:
                 self._batch_of.pop(call.future, None)
             self.changed.notify_all()
             return True
+
+    def settle(self, batch: Batch) -> None:
+        """Note that the results of a task that was removed have been taken."""
+        with self.changed:
+            batch.group.waiting.under_way -= 1
+            self.changed.notify_all()
 
     def next_unneeded(self) -> str | None:
         """Take a task that nobody needs, or the whole array if nobody needs the rest of it; None if there is none."""
@@ -177,6 +185,7 @@ class Calls:
             self.changed.notify_all()
         for call in batch.calls:
             self.fail(call, error)
+        self.settle(batch)
 
     def give(self, call: Call, value: object) -> None:
         """Let a call return a value, unless it was cancelled; callbacks of its future have run when this returns."""

@@ -96,6 +96,9 @@ class Delivery:
                 return
             for call in batch.calls:
                 self._calls.fail(call, error)
+        finally:
+            if is_ours:
+                self._calls.settle(batch)
 
     def _deliver(self, batch: Batch, module: ModuleClient, document: TaskStatus) -> None:
         """Give each call its result; those without one run again, except the one at which the task ended.

@@ -84,7 +84,7 @@ class Sender:
         waiting = self._waiting_among(batches)
         with self._calls.changed:
             begun = group.waiting.begun if waiting is None else len(batches) - len(waiting)
-            group.waiting.note_begun(begun, time.monotonic_ns())
+            group.waiting.note_begun(begun, time.monotonic_ns(), others_wait=bool(waiting))
 
     def _waiting_among(self, batches: Sequence[Batch]) -> list[Batch] | None:
         """Return the tasks that have not begun; None if the module does not say that."""

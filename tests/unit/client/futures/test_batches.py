@@ -24,12 +24,12 @@ def sizes(waiting: Waiting, *, at: int = 0, room: int = MANY) -> list[int]:
 def test_while_nothing_has_returned_twice_as_many_calls_are_tried_as_tasks_have_begun(waiting: Waiting) -> None:
     assert sizes(waiting) == [1] * 4
     assert waiting.look_in(SECOND - 1) == 1
-    waiting.note_begun(2, SECOND)
+    waiting.note_begun(2, SECOND, others_wait=True)
     assert sizes(waiting, at=SECOND) == []
     assert waiting.look_in(SECOND) == SECOND
-    waiting.note_begun(4, 2 * SECOND)
+    waiting.note_begun(4, 2 * SECOND, others_wait=False)
     assert sizes(waiting, at=2 * SECOND) == [1] * 4
-    waiting.note_begun(7, 3 * SECOND)
+    waiting.note_begun(7, 3 * SECOND, others_wait=True)
     assert sizes(waiting, at=3 * SECOND) == [1] * 6
 
 
@@ -52,6 +52,28 @@ def test_calls_share_a_task_for_as_long_as_a_task_takes_to_start_but_not_for_ver
     assert sizes(waiting, room=1) == [5]
     waiting.start_ns = 60 * SECOND
     assert sizes(waiting, room=1) == [100]
+
+
+def test_while_tasks_wait_for_a_machine_calls_are_divided_evenly_among_few_tasks(waiting: Waiting) -> None:
+    waiting.note_result(SECOND // 10)
+    waiting.note_start(2 * SECOND)
+    assert sizes(waiting, room=3) == [20, 20, 20]
+    waiting.note_begun(2, SECOND, others_wait=True)
+    assert sizes(waiting, room=3) == [79, 79, 79]
+    while len(waiting.chunks) > 182:
+        waiting.chunks.pop()
+    # Two rounds on both slots, rather than tasks of 80, 80 and 22.
+    assert sizes(waiting) == [46, 46, 46, 44]
+
+
+@pytest.mark.parametrize(("slots", "start_ns"), [(0, 2 * SECOND), (2, 0), (2, SECOND // 9)])
+def test_nothing_is_saved_by_large_tasks_that_start_soon_or_where_none_runs(
+    waiting: Waiting, slots: int, start_ns: int
+) -> None:
+    waiting.note_result(SECOND // 10)
+    waiting.note_begun(slots, 0, others_wait=True)
+    waiting.note_start(start_ns)
+    assert sizes(waiting, room=1) == [20 if start_ns > BATCH_NS else 5]
 
 
 def test_short_calls_wait_a_moment_for_others_while_a_task_is_under_way() -> None:
@@ -100,7 +122,7 @@ def test_a_chunk_stays_together_and_a_suspect_stays_alone() -> None:
 def test_no_submit_has_much_more_than_64_mib() -> None:
     waiting = Waiting()
     packed = bytes(MOST_BYTES)
-    waiting.note_begun(3, 0)
+    waiting.note_begun(3, 0, others_wait=True)
     waiting.chunks.extend((Call(packed, Future()),) for _ in range(6))
     assert [sizes(waiting) for _ in range(3)] == [[1] * 4, [1] * 2, []]
 

@@ -63,6 +63,18 @@ def test_what_cannot_be_submitted_comes_back_and_its_place_is_free() -> None:
     assert (calls.unsent(), group.waiting.is_busy) == ([], False)
 
 
+def test_no_call_is_tried_in_place_of_a_task_that_has_ended_until_its_results_are_taken() -> None:
+    calls = Calls()
+    for _ in range(9):
+        added(calls, 1)
+    tried = sent(calls, [batch for _ in range(4) for batch in taken(calls)])
+    calls.register(tried, gaps=0)
+    assert calls.remove(tried[0])
+    assert taken(calls) == []
+    calls.settle(tried[0])
+    assert len(taken(calls)) == 1
+
+
 def test_endings_that_came_before_their_tasks_were_registered_are_not_missed() -> None:
     calls = Calls()
     added(calls, 1)
