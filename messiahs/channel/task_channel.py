@@ -26,8 +26,8 @@ from messiahs.errors import ChannelError, CodecError, UntrustedError
 from messiahs.wire.codec import (
     answer_from_bytes,
     answer_to_bytes,
+    decoding_transfer_and_files,
     joined_transfers,
-    transfer_and_files_from_bytes,
     transfer_to_bytes,
 )
 
@@ -328,7 +328,7 @@ class BringingStreams:
 
 
 def _decode(content: bytes, into: list[tuple[TaskTransfer, tuple[bytes, ...]]], /) -> Iterator[None]:
-    into.append(transfer_and_files_from_bytes(content))
+    into.append((yield from decoding_transfer_and_files(content)))
     yield None
 
 

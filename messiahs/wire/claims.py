@@ -1,5 +1,6 @@
 """The messages of a claim, on the wire (MESSIAHS 5.3.2)."""
 
+from collections.abc import Generator
 from typing import Final
 
 from messiahs.core.interface.causes import Cause
@@ -36,6 +37,7 @@ from messiahs.wire.limits import (
     shortened,
     system_id,
 )
+from messiahs.wire.parsing import in_parts
 from messiahs.wire.usage import read_usage, write_usage
 from messiahs.wire.v1 import control_pb2
 
@@ -69,12 +71,12 @@ def write_task_status(wire: control_pb2.TaskStatus, status: TaskStatus) -> None:
     wire.window, wire.renewal = status.window, status.renewal
 
 
-def read_task_status(wire: control_pb2.TaskStatus) -> TaskStatus:
-    """Check states of a claim's attempts."""
+def reading_task_status(wire: control_pb2.TaskStatus) -> Generator[None, None, TaskStatus]:
+    """Check states of a claim's attempts, with pauses: see `in_parts`."""
     at_most(len(wire.attempts), ATTEMPT_LIMIT, what="attempts")
     return TaskStatus(
         claim=read_claim(wire.claim),
-        attempts=tuple(map(_read_attempt_status, wire.attempts)),
+        attempts=(yield from in_parts(_read_attempt_status, wire.attempts, entries=lambda each: len(each.outputs))),
         window=amount(wire.window),
         renewal=counter(wire.renewal),
     )

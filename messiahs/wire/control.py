@@ -1,6 +1,6 @@
 """The control channel's messages, by batch (MESSIAHS 5.3.2)."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import assert_never
 
 from messiahs.core.interface.hello import Hello
@@ -64,7 +64,7 @@ def _each(batch: control_pb2.ControlBatch, on_drop: Callable[[str], None] | None
     at_most(len(batch.messages), BATCH_LIMIT, what="messages")
     for wire in batch.messages:
         try:
-            message = _read(wire)
+            message = yield from _reading(wire)
         except CodecError as error:
             if on_drop is None:
                 raise
@@ -87,7 +87,7 @@ def control_from_bytes(content: bytes, *, on_drop: Callable[[str], None] | None 
 
 
 def each_control_in(content: bytes, *, on_drop: Callable[[str], None]) -> Iterator[ControlMessage | None]:
-    """Parse a batch as `control_from_bytes` does, one message after the other; None is one that is skipped.
+    """Parse a batch as `control_from_bytes` does, one message after the other; None is a pause, or one that is skipped.
 
     Bytes that are not a batch are skipped as a whole.
     """
@@ -155,10 +155,15 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
             assert_never(message)
 
 
+def _reading(wire: control_pb2.ControlMessage) -> Generator[None, None, ControlMessage | None]:
+    """Check a message, with pauses if it may be long."""
+    if wire.WhichOneof("kind") == "task_status":
+        return (yield from claims.reading_task_status(wire.task_status))
+    return _read(wire)
+
+
 def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
     match wire.WhichOneof("kind"):
-        case "task_status":
-            return claims.read_task_status(wire.task_status)
         case "task_status_ack":
             return claims.read_task_status_ack(wire.task_status_ack)
         case "sched_request":

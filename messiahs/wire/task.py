@@ -1,6 +1,6 @@
 """The task channel's messages (MESSIAHS 5.3.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
@@ -32,7 +32,7 @@ from messiahs.wire.limits import (
     secret,
     shortened,
 )
-from messiahs.wire.parsing import parsed, serialized
+from messiahs.wire.parsing import in_parts, parsed, serialized, whole
 from messiahs.wire.v1 import task_pb2
 
 
@@ -71,13 +71,22 @@ def encode_transfer(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> task
 
 def decode_transfer(wire: task_pb2.TaskTransfer) -> TaskTransfer:
     """Check a transfer."""
+    return whole(_decoding(wire))
+
+
+def _decoding(wire: task_pb2.TaskTransfer) -> Generator[None, None, TaskTransfer]:
     at_most(len(wire.tasks), BATCH_LIMIT, what="tasks")
     return TaskTransfer(
         claim=read_claim(wire.claim),
         ticket=Ticket(secret(wire.ticket)),
-        tasks=tuple(map(_read_task, wire.tasks)),
+        tasks=(yield from in_parts(_read_task, wire.tasks, entries=_entries)),
         supplier=secret(wire.supplier) if wire.supplier else b"",
     )
+
+
+def _entries(wire: task_pb2.BoundTask) -> int:
+    command = wire.command
+    return len(command.inputs) + len(command.outputs) + len(command.argv) + len(command.env)
 
 
 def _write_task(wire: task_pb2.BoundTask, task: BoundTask) -> None:
@@ -154,9 +163,15 @@ def transfer_from_bytes(content: bytes) -> TaskTransfer:
 
 def transfer_and_files_from_bytes(content: bytes) -> tuple[TaskTransfer, tuple[bytes, ...]]:
     """Parse a transfer and the contents of files in it."""
+    return whole(decoding_transfer_and_files(content))
+
+
+def decoding_transfer_and_files(content: bytes) -> Generator[None, None, tuple[TaskTransfer, tuple[bytes, ...]]]:
+    """Parse a transfer and the contents of files in it, with pauses: see `in_parts`."""
     wire = parsed(task_pb2.TaskTransfer(), content)
     at_most(len(wire.files), FILE_LIMIT, what="files")
-    return decode_transfer(wire), tuple(wire.files)
+    transfer = yield from _decoding(wire)
+    return transfer, tuple(wire.files)
 
 
 def joined_transfers(transfers: Sequence[bytes]) -> bytes:
