@@ -227,7 +227,8 @@ class Services:
             try:
                 async with self._incoming.admitted(peer.system):
                     yield peer
-            except grpc.aio.AbortError:
+            except (grpc.aio.AbortError, grpc.aio.InternalError):
+                # The latter: the peer was gone before it was told the status, which gRPC does not count as an error.
                 raise
             except asyncio.CancelledError as error:
                 await _end_with_status(context, error)

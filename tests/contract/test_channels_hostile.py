@@ -36,6 +36,8 @@ from tests.contract.channel_modules import (
 from tests.waiting import let_pass_in_loop, until
 
 TRANSFER = "/messiahs.wire.v1.Task/Transfer"
+PIPE = "/messiahs.wire.v1.Task/Pipe"
+_CALLS, _LATEST_SECONDS = 400, 0.004
 
 
 class Hostile:
@@ -213,3 +215,28 @@ def test_a_connection_without_streams_is_closed_after_a_while(tmp_path: Path, mo
 
     monkeypatch.setattr(grpc_options, "_IDLE_MS", 2_000)
     asyncio.run(run())
+
+
+def test_who_hangs_up_while_it_is_refused_causes_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    root = tls.make_root(FEDERATION)
+
+    async def run() -> None:
+        errors: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context["message"]))
+        world = World(make_grpc(tmp_path, root))
+        try:
+            cs = await world.start(CS)
+            async with connected(tmp_path, root, address=cs.channels.address) as channel:
+                for number in range(_CALLS):
+                    call = open_stream(channel, PIPE)
+                    # What is refused at once, and some time during that.
+                    await call.write(b"nonsense")
+                    await let_pass_in_loop(number * _LATEST_SECONDS / _CALLS)
+                    call.cancel()
+                await until(lambda: len(cs.refused) > _CALLS // 4, "some were refused")
+        finally:
+            await world.stop_all()
+        assert errors == []
+
+    asyncio.run(run())
+    assert [each.message for each in caplog.records if each.levelname == "ERROR"] == []
