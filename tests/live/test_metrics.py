@@ -35,15 +35,19 @@ systems:
     metrics: {{listen: "localhost:{plain}"}}
   low:
     parent: top
+    policy: small.policy
     machine: {larger}
     metrics: {{listen: "127.0.0.1:{secured}", client_roots: monitoring.pem}}
 """
+_SMALL = 'policy "small"; accept from any { require $mem default 0 < 1GiB; } accept from users { }'
 _LABELS = {
     *("release", "federation", "module", "le", "role", "status", "machine", "reason", "state", "neighbor", "outcome"),
     *("direction", "code"),
 }
 _MISSING = "raise ModuleNotFoundError('No module named prometheus_client', name='prometheus_client')"
 _NAME = re.compile(r"\b(?:messiahs|process)_[a-z_]+\b")
+_GROUPED, _SELECTED = re.compile(r"\bby \(([^)]*)\)"), re.compile(r"\{([^}]*)\}")
+_MATCHED, _SHOWN = re.compile(r"(\w+)[=!]"), re.compile(r"\{\{(\w+)\}\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     topology = folder / "watched.yaml"
     machine, larger = fixed_machine(slots=1), fixed_machine(slots=2)
     topology.write_text(_TOPOLOGY.format(machine=machine, larger=larger, plain=plain, secured=secured))
+    (folder / "small.policy").write_text(_SMALL)
     for name in ("monitoring", "stranger"):
         self_signed(folder, name)
     made = Federation(topology=topology, name="watched", state=folder / "state", module="top")
@@ -157,6 +162,8 @@ def test_both_ends_of_a_search_count_it_and_the_bytes_of_its_task(watched: Watch
     before, before_there = watched.read(), watched.read_securely("monitoring")
     task = watched.federation.submit("--require", "$slots = 2", "--input", str(large), "true")
     assert watched.federation.run("wait", task).returncode == 0
+    refused = watched.federation.submit("--no-wait", "--require", "$slots = 2", "--mem", "2GiB", "true")
+    assert watched.federation.run("wait", refused).returncode != 0
     found, there = watched.read(), watched.read_securely("monitoring")
 
     def grown(name: str, **labels: str) -> float:
@@ -167,7 +174,12 @@ def test_both_ends_of_a_search_count_it_and_the_bytes_of_its_task(watched: Watch
 
     assert grown("messiahs_placed_tasks_total", machine="other") == 1
     assert grown("messiahs_searches_total", neighbor="low", outcome="granted") == 1
+    assert grown("messiahs_searches_total", neighbor="low", outcome="denied") == 1
     assert grown_there("messiahs_search_answers_total", neighbor="top", outcome="granted") == 1
+    assert grown_there("messiahs_search_answers_total", neighbor="top", outcome="denied") == 1
+    for denied, direction in ((grown, "received"), (grown_there, "sent")):
+        assert denied("messiahs_denials_total", direction=direction) == 1
+        assert denied("messiahs_denials_total", direction=direction, code="refused_by_policy") == 1
     assert grown_there("messiahs_ended_attempts_total", state="finished", reason="exited") == 1
     assert grown_there("messiahs_file_bytes_total", neighbor="top", direction="received") >= 100_000
     for neighbor, grow in (("low", grown), ("top", grown_there)):
@@ -226,13 +238,28 @@ def test_silent_strangers_keep_nobody_out_and_close_no_connection(watched: Watch
 
 def test_the_dashboard_shows_what_the_endpoint_has_and_all_of_it(watched: Watched) -> None:
     dashboard = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text())
-    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    named = {name for query in queries for name in _NAME.findall(query)}
-    known = {name for family in watched.read().values() for name in names_of(family)}
+    targets = [target for panel in dashboard["panels"] for target in panel["targets"]]
+    named = {name for target in targets for name in _NAME.findall(target["expr"])}
+    found = watched.read()
+    known = {name for family in found.values() for name in names_of(family)}
     assert named <= known
-    own = {family.name for family in watched.read().values() if family.name.startswith("messiahs_")}
+    own = {family.name for family in found.values() if family.name.startswith("messiahs_")}
     shown = {own_name for own_name in own for name in named if name.startswith(own_name)}
     assert own - shown == {"messiahs_build_info"}
+
+
+def test_the_dashboard_groups_selects_and_names_by_labels_that_its_metrics_have(watched: Watched) -> None:
+    assert watched.federation.run("run", "true").returncode == 0
+    has = {**labels_of(watched.read()), "messiahs_dropped_control_messages_total": {"code"}}
+    dashboard = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text())
+    for target in (target for panel in dashboard["panels"] for target in panel["targets"]):
+        query = target["expr"]
+        # Prometheus adds the instance.
+        known = {"instance"}.union(set.intersection(*(has[name] for name in _NAME.findall(query))))
+        grouped = {label for group in _GROUPED.findall(query) for label in group.split(", ")}
+        selected = {label for selector in _SELECTED.findall(query) for label in _MATCHED.findall(selector)}
+        assert grouped | selected <= known, query
+        assert set(_SHOWN.findall(target["legendFormat"])) <= (grouped or known), target
 
 
 def test_labels_name_neither_tasks_nor_users_nor_addresses(watched: Watched) -> None:
@@ -271,3 +298,11 @@ def names_of(family: Metric) -> set[str]:
     """Return the names of the samples that a family has, or would have."""
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(family.type, ("",))
     return {f"{family.name}{ending}" for ending in endings}
+
+
+def labels_of(found: dict[str, Metric]) -> dict[str, set[str]]:
+    """Return the labels of the samples with each name; nothing of a family that has none so far."""
+    labels: dict[str, set[str]] = {}
+    for sample in (sample for family in found.values() for sample in family.samples):
+        labels.setdefault(sample.name, set()).update(sample.labels)
+    return labels
