@@ -99,5 +99,8 @@ def _from_answers(search: Document) -> Iterator[str]:
 
 
 def _range(machines: Document) -> str:
+    """Return how many machines: of those that do not say, or that are known as groups alone, perhaps."""
     least, most = machines["least"], machines["most"]
-    return str(most) if least == most else f"{least} to {most}"
+    if least == most:
+        return str(most)
+    return f"{least}, perhaps {most}," if least else f"perhaps {most}"
