@@ -73,22 +73,29 @@ def test_an_owner_takes_the_machine_back_through_a_kill_and_lends_it_again(lent:
 
 
 def test_who_waits_learns_until_when_and_the_machine_is_lent_by_itself_then(lent: Federation) -> None:
-    def turn_off(*, seconds: int) -> str:
-        until = int(time.time()) + seconds
-        for module in ("left", "right"):
-            found = turn(lent.folder(module).with_suffix(".sock"), "off", until_seconds=until)
-            assert found["lend"]["until"] == time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(until))
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(until))
-
-    stamp = turn_off(seconds=3_600)
+    # People write whole minutes of the local time.
+    until = int(time.time()) // 60 * 60 + 3_600
+    local = time.strftime("%Y-%m-%dT%H:%M", time.localtime(until))
+    for module in ("left", "right"):
+        done = lent.run("lend", "off", "--until", local, "--module", module)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"{module} is not lent to others until {local.replace('T', ' ')}")
+        assert lent.document("lend", "--module", module)["lend"]["until"] == _stamp(until, ".000Z")
     task = lent.submit("--", "true")
-    eventually(lambda: stamp in json.dumps(lent.status(task)["reasons"]), "the reason")
+    eventually(lambda: _stamp(until, "Z") in json.dumps(lent.status(task)["reasons"]), "the reason")
     shown = lent.run("explain", task).stdout
     assert "its owner does not lend this machine until " in shown
-    assert stamp not in shown
-    turn_off(seconds=10)
+    assert _stamp(until, "Z") not in shown
+    soon = int(time.time()) + 10
+    for module in ("left", "right"):
+        found = turn(lent.folder(module).with_suffix(".sock"), "off", until_seconds=soon)
+        assert found["lend"]["until"] == _stamp(soon, ".000Z")
     assert finish(lent, task)["attempt"] == 1
     assert lent.document("lend", "--module", "left")["lend"]["position"] == "policy"
+
+
+def _stamp(seconds: int, end: str) -> str:
+    return time.strftime(f"%Y-%m-%dT%H:%M:%S{end}", time.gmtime(seconds))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root asks as another account")
