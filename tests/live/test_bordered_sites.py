@@ -151,3 +151,19 @@ def test_a_task_that_nobody_may_run_is_refused_without_names_of_the_other_side(s
     eventually(lambda: here.status(task)["reasons"])
     assert shown_names("in-ann-a", (here.status(task), here.run("explain", task).stdout)) == []
     assert here.run("cancel", task).returncode == 0
+
+
+def test_the_reason_of_an_owner_behind_borders_is_shown_as_one_of_the_border(sites: Sites, tmp_path: Path) -> None:
+    here, there = sites.at("in-ann-a"), sites.at("in-bob-b")
+    for name, rule in (("strict", 'require $cpus < 1 else "closed for exams";'), ("open", "")):
+        (tmp_path / f"{name}.policy").write_text(
+            f'policy "{name}"; accept from any {{ {rule} }} accept from users {{ }}'
+        )
+    assert there.run("policy", "load", str(tmp_path / "strict.policy")).returncode == 0
+    task = here.submit(*on("in-bob-b"), "--", "true")
+    eventually(lambda: "closed for exams" in str(here.status(task)["reasons"]))
+    shown = here.run("explain", task).stdout
+    assert "gate-b (closed for exams)\n" in shown
+    assert shown_names("in-ann-a", (here.status(task), shown)) == []
+    assert there.run("policy", "load", str(tmp_path / "open.policy")).returncode == 0
+    assert here.run("wait", task).returncode == 0

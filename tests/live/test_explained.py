@@ -1,5 +1,6 @@
 """`messiahs explain` over three real modules: the order of a search, refusals, what would help, before and after."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,12 @@ policy "strict" version 1;
 accept from any { require $mem < 2GiB else "only small tasks here"; }
 accept from users { }
 """
+HESITANT = """
+policy "hesitant" version 1;
+accept from any { }
+accept from users { }
+advertise every 1s { set $willingness = 10; }
+"""
 TOPOLOGY = """
 version: 1
 federation: three
@@ -26,7 +33,7 @@ defaults: {{update_period: 200ms}}
 systems:
   home: {{policy: first.policy, machine: {home}}}
   strict: {{parent: home, policy: strict.policy, machine: {strict}}}
-  ready: {{parent: home, machine: {ready}}}
+  ready: {{parent: home, policy: hesitant.policy, machine: {ready}}}
 """
 
 
@@ -36,6 +43,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     state = tmp_path_factory.mktemp("three")
     (state / "first.policy").write_text(FIRST)
     (state / "strict.policy").write_text(STRICT)
+    (state / "hesitant.policy").write_text(HESITANT)
     topology = state / "three.yaml"
     topology.write_text(
         TOPOLOGY.format(
@@ -105,3 +113,23 @@ def test_a_denied_task_keeps_who_was_asked(three: Federation) -> None:
 
 def test_the_states_of_many_tasks_have_no_searches(three: Federation) -> None:
     assert "search" not in three.status(three.submit("--", "true"))
+
+
+def test_a_running_task_has_who_was_asked_and_a_revoked_one_who_was_asked_since(three: Federation) -> None:
+    task = three.submit("--mem", "8GiB", "--", "sleep", "1000")
+    eventually(lambda: three.status(task)["substate"] == "running")
+    document = explained(three, task)
+    assert answers(document) == [("home", "no_class"), ("strict", "refused_by_policy"), ("ready", "granted")]
+    assert "granted 1 place" in three.run("explain", task).stdout
+    assert three.run("module", "revoke", task, "--module", "ready", "--kill").returncode == 0
+    eventually(lambda: answers(explained(three, task))[-1] == ("ready", "no_capacity"))
+    assert answers(explained(three, task))[:-1] == answers(document)[:-1]
+    assert "a task like this was revoked here, and none gets a place here until" in three.run("explain", task).stdout
+    assert three.run("cancel", task).returncode == 0
+
+
+def test_the_default_order_weighs_free_slots_by_the_willingness_that_machines_state(three: Federation) -> None:
+    # Each of the two free slots weighs one more than the willingness.
+    plan = json.loads(three.run("plan", "--module", "strict", "--require", "$slots = 2", "--json", "--", "true").stdout)
+    (ready,) = (each["why"] for each in plan["search"]["order"] if each["system"] == "ready")
+    assert ready.endswith("that surely have room, with the weight 22 (free slots by willingness)")

@@ -1,6 +1,8 @@
 """What a file is, from the user's folder to the machine of another module and back (docs/files.md)."""
 
 import os
+import platform
+import shutil
 from pathlib import Path
 
 from tests.live.conftest import Federation
@@ -68,3 +70,20 @@ def test_what_cannot_travel_is_named_before_anything_is_submitted(pair: Federati
     done = pair.run("submit", "--input", str(folder), "--", "true")
     assert done.returncode != 0
     assert "it is not UTF-8" in done.stderr
+
+
+def test_a_program_among_the_inputs_asks_for_a_machine_with_its_instruction_set(
+    pair: Federation, tmp_path: Path
+) -> None:
+    own, foreign = tmp_path / "own", tmp_path / "foreign"
+    shutil.copy(shutil.which("true") or "", own)
+    # The header of a program for s390x: 64 bits, the highest byte first, machine 22.
+    foreign.write_bytes(b"\x7fELF\x02\x02" + bytes(12) + (22).to_bytes(2, "big"))
+    foreign.chmod(0o755)
+    runs, denied = (
+        pair.submit("--no-wait", "--input", str(program), "--", f"./{program.name}") for program in (own, foreign)
+    )
+    assert (pair.run("wait", runs).returncode, pair.run("wait", denied).returncode != 0) == (0, True)
+    assert pair.status(runs)["requirement"] == f'$arch eq "{platform.machine()}"'
+    document = pair.status(denied)
+    assert (document["requirement"], document["state"]) == ('$arch eq "s390x"', "denied")
