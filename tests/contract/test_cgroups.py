@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -67,17 +66,8 @@ def group(request: pytest.FixtureRequest) -> Iterator[Group]:
         pytest.skip(f"there are no groups of {request.param} here")
     yield made
     eventually(made.kill)
-    made.close()
-    eventually(lambda: _is_removed(made))
-
-
-def _is_removed(group: Group) -> bool:
-    """Remove what could not be removed yet: the kernel lets a thread leave its group a moment after it was joined."""
-    folders = {Path(entry).parent for entry in group.entries}
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
-    return not any(folder.exists() for folder in folders)
+    eventually(made.close)
+    assert not any(Path(entry).parent.exists() for entry in made.entries)
 
 
 def started_in(group: Group, *argv: str) -> subprocess.Popen[bytes]:
@@ -181,40 +171,85 @@ def held(number: int, *, memory_bytes: int | None = None, slot: int = -1) -> Hel
     return Held(attempt=start.attempt, folder=str(number), start=start, slot=slot)
 
 
-def fill(group: Group | None, file: Path) -> None:
-    """Let a process of a group have 48 MiB in memory, which stay after its end."""
+def fill(group: Group | None, file: Path, *, mebibytes: int = 48) -> None:
+    """Let a process of a group have a file in memory, which stays after its end."""
     assert group is not None
-    assert started_in(group, "dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=48", "status=none").wait() == 0
+    command = ("dd", "if=/dev/zero", f"of={file}", "bs=1M", f"count={mebibytes}", "status=none")
+    assert started_in(group, *command).wait() == 0
 
 
 @pytest.mark.parametrize("slot", [-1, 0])
-def test_memory_that_a_task_handed_out_does_not_count_for_the_next_one(
-    groups: TaskGroups, handed_out: Path, slot: int
+@pytest.mark.parametrize("mebibytes", [8, 48, 120])
+def test_memory_that_outlives_a_task_counts_neither_for_the_limit_nor_for_the_peak_of_the_next_one(
+    groups: TaskGroups, handed_out: Path, slot: int, mebibytes: int
 ) -> None:
-    first, second = held(1, slot=slot), held(2, memory_bytes=32 * MIB, slot=slot)
-    fill(groups.begin(first), handed_out)
+    first, second = (held(number, memory_bytes=128 * MIB, slot=slot) for number in (1, 2))
+    fill(groups.begin(first), handed_out, mebibytes=mebibytes)
     groups.end(first)
     if slot >= 0:
         # Its sandbox is not used again, and a new one enters the group of its number.
         assert groups.entries(slot)
     group = groups.begin(second)
     assert group is not None
-    assert started_in(group, "true").wait() == 0
+    assert group.used().peak_memory_bytes == 0
+    # Beside 8 MiB of a former task, this takes more than 128 MiB.
+    assert started_in(group, sys.executable, "-c", f"kept = b'x' * {112 * MIB}").wait() == 0
     assert not group.used().memory_kills
     groups.end(second)
+    assert second.usage is not None
+    assert 112 * MIB <= (second.usage.peak_memory_bytes or 0) <= 128 * MIB
 
 
-def test_a_group_of_which_memory_was_handed_out_is_used_again_where_that_does_not_matter(
+def test_a_group_with_little_memory_left_is_used_again_and_one_with_much_is_removed(
     groups: TaskGroups, handed_out: Path
 ) -> None:
-    first, small, large = held(1), held(2, memory_bytes=32 * MIB), held(3)
-    charged = groups.begin(first)
+    little, much, last = (held(number, memory_bytes=128 * MIB) for number in (1, 2, 3))
+    charged = groups.begin(little)
+    fill(charged, handed_out, mebibytes=8)
+    groups.end(little)
+    assert groups.begin(much) is charged
     fill(charged, handed_out)
-    groups.end(first)
-    assert groups.begin(small) is not charged
-    assert groups.begin(large) is charged
-    for one in (small, large):
-        groups.end(one)
+    groups.end(much)
+    assert charged is not None
+    assert not any(Path(entry).exists() for entry in charged.entries)
+    assert groups.begin(last) is not charged
+    groups.end(last)
+
+
+def test_a_task_that_ends_for_the_memory_of_all_is_not_told_that_it_reached_its_limit(groups: TaskGroups) -> None:
+    task, place = held(1, memory_bytes=1024 * MIB), find_place()
+    group = groups.begin(task)
+    name = "memory.max" if place.version2 else "memory.limit_in_bytes"
+    stem = Path(place.version2 or place.version1["memory"], f"messiahs-test-{os.getpid()}")
+    (stem / name).write_text(str(64 * MIB))
+    assert group is not None
+    assert started_in(group, "tail", "-n", "1", "/dev/zero").wait() == -9
+    task.signal = 9
+    text = groups.end(task)
+    assert text.startswith("the memory for all tasks of the machine was exhausted; its peak was 6")
+    assert text.endswith(" MiB, below its limit of 1024.0 MiB")
+
+
+def test_a_starter_uses_no_group_in_which_an_earlier_one_left_much_memory(groups: TaskGroups, handed_out: Path) -> None:
+    earlier = groups.begin(held(1))
+    fill(earlier, handed_out)
+    later = TaskGroups(find_place(), f"messiahs-test-{os.getpid()}")
+    own = later.begin(held(2))
+    assert earlier is not None
+    assert own is not None
+    assert own.entries != earlier.entries
+    later.close()
+
+
+def test_a_starter_whose_group_was_removed_has_another_one(groups: TaskGroups) -> None:
+    first = groups.begin(held(1))
+    groups.release(held(1))
+    assert first is not None
+    for entry in first.entries:
+        Path(entry).parent.rmdir()
+    second = groups.begin(held(2, memory_bytes=128 * MIB))
+    assert second is not None
+    assert started_in(second, "true").wait() == 0
 
 
 def test_a_starter_keeps_no_limit_that_an_earlier_one_has_set(groups: TaskGroups, handed_out: Path) -> None:

@@ -75,6 +75,30 @@ def test_the_next_task_in_the_same_group_has_its_own_limit_and_its_own_counts(pl
     play(act)
 
 
+def test_memory_that_tasks_leave_on_the_machine_ends_no_later_task(play: Play, tmp_path: Path) -> None:
+    limits = TaskLimits(memory_bytes=128 * MIB)
+    files = [Path(f"/dev/shm/{tmp_path.parent.name}-{tmp_path.name}-{number}") for number in range(3)]
+
+    async def act(rig: Rig) -> None:
+        for number, file in enumerate(files):
+            rig.run(2 * number, "sh", "-c", 'head -c 120M /dev/zero >"$0"', str(file), limits=limits)
+            await rig.end_of(2 * number)
+            rig.run(2 * number + 1, "python3", "-c", f"kept = bytearray(b'1') * {100 * MIB}", limits=limits)
+            end = await rig.end_of(2 * number + 1)
+            assert (end.cause, end.exit_code, end.text) == ("", 0, "")
+            assert end.usage is not None
+            assert 100 * MIB <= (end.usage.peak_memory_bytes or 0) < 128 * MIB
+        # Groups that replaced others also end what hides in them.
+        rig.run(10, "sh", "-c", "setsid env -i sleep 60 & exec true", limits=limits)
+        assert (await rig.end_of(10)).exit_code == 0
+
+    try:
+        play(act)
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+
 def test_the_memory_of_all_processes_of_a_task_counts_together(play: Play) -> None:
     async def act(rig: Rig) -> None:
         halves = 'python3 -c "$0" one other & python3 -c "$0" other one; wait'

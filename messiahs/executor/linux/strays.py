@@ -37,10 +37,10 @@ class Children:
         """Position of the starter's namespace among those for which /proc lists numbers."""
         self._known: dict[bytes, Child] = {}
         self._names: dict[int, bytes] = {}
-        self._lists: list[int] = []
+        self._lists: dict[str, int] = {}
         # Without this list, processes that leave their group end only with the starter.
         with suppress(OSError):
-            self._lists.append(os.open(f"/proc/{own}/task/{own}/children", os.O_RDONLY | os.O_CLOEXEC))
+            self._list(f"{own}/task/{own}")
 
     def known(self) -> dict[bytes, Child]:
         """Return every child, including zombies, by its number in /proc. Raises `OSError`."""
@@ -83,14 +83,21 @@ class Children:
 
     def listed(self) -> list[bytes]:
         """Return the numbers in /proc of all children, including zombies. Raises `OSError`."""
-        return [name for file in self._lists for name in _listed_in(file)]
+        return [name for file in self._lists.values() for name in _listed_in(file)]
 
     def add_thread(self) -> None:
         """List the children of the calling thread, too: the kernel lists those of each thread by themselves.
 
-        Raises `OSError`.
+        Those of threads that have ended are children of another one. Raises `OSError`.
         """
-        self._lists.append(os.open("/proc/thread-self/children", os.O_RDONLY | os.O_CLOEXEC))
+        own = os.readlink("/proc/thread-self")  # noqa: PTH115 - a name, not a path
+        for thread in [*self._lists]:
+            if thread == own or not os.path.exists(f"/proc/{thread}"):  # noqa: PTH110 - as above
+                os.close(self._lists.pop(thread))
+        self._list(own)
+
+    def _list(self, thread: str) -> None:
+        self._lists[thread] = os.open(f"/proc/{thread}/children", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _listed_in(file: int) -> list[bytes]:

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from weakref import WeakSet
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.output_names import STDERR
@@ -50,7 +51,7 @@ class GroupedProcesses:
         self.has_unpacked = False
         """Whether the process that unpacks environments was reaped."""
         self._spawner, self._pool, self._groups, self._children = spawner, pool, groups, children
-        self._listed: list[Group] = []
+        self._listed: WeakSet[Group] = WeakSet()
         """Groups in which a thread starts processes, and whose children are known."""
         self._leaders: dict[int, Held] = {}
         self._statuses: dict[int, int] = {}
@@ -100,7 +101,7 @@ class GroupedProcesses:
             group = self._groups.begin(held) if self._needs_group(held.start.limits) else None
             if group is not None and group.has_inside and group not in self._listed:
                 group.inside(self._children.add_thread)
-                self._listed.append(group)
+                self._listed.add(group)
             outcome = self._spawned(held.start, taken, group)
         except Exception:
             self._groups.release(held)

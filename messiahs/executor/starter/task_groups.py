@@ -2,6 +2,9 @@
 
 Groups are kept and used again: to create one costs milliseconds, and processes are born into one that exists. They are
 below one group of the starter, so that all tasks together leave a part of the memory to everything else.
+
+Memory that outlives a task, as files in `/dev/shm` do, stays charged to its group. A group with more than a little of
+it is removed; the kernel keeps the charge in the group around it, and forgets the group with the last of that memory.
 """
 
 import os
@@ -15,7 +18,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.task_limits import TaskLimits
 from messiahs.core.model.usage import Usage
 from messiahs.executor.attempts import Held
-from messiahs.executor.linux.cgroups.contract import Group, GroupLimits
+from messiahs.executor.linux.cgroups.contract import KEPT_BYTES, Group, GroupLimits
 from messiahs.executor.linux.cgroups.finding import Place
 from messiahs.executor.linux.cgroups.version1 import GroupV1
 from messiahs.executor.linux.cgroups.version2 import GroupV2
@@ -24,6 +27,10 @@ _PROCESSES: Final = 2048
 """Limit of the processes and threads of a task for each of its processors."""
 _LEFT: Final = 20
 """One part in so many of the memory is left to everything that is no task."""
+_NEAR: Final = 8
+"""A task that the kernel killed has reached its limit if it had all of it but one part in so many."""
+_LEAVING: Final = 64
+"""Groups to remove later; beyond that, the oldest is removed when the module stops."""
 _MIB: Final = 1 << 20
 _WANTED: Final = ("memory", "processors", "processes")
 
@@ -41,6 +48,10 @@ class TaskGroups:
         self._capabilities: AbstractContextManager[object] = nullcontext() if capabilities is None else capabilities
         self._groups: dict[int, Group] = {}
         self._free: list[int] = []
+        self._last = 0
+        """The highest number of a group that attempts without a sandbox had."""
+        self._leaving: list[Group] = []
+        """Groups that are not used again and could not be removed yet."""
         self._numbers: dict[AttemptId, int] = {}
         self._limits: dict[AttemptId, GroupLimits] = {}
         self._all: Group | None = None
@@ -125,12 +136,12 @@ class TaskGroups:
         number = self._numbers.pop(held.attempt, None)
         self._limits.pop(held.attempt, None)
         if number is not None and held.slot < 0:
-            heappush(self._free, number)
+            self._put_back(number)
 
     def close(self) -> None:
         """Remove the groups, as far as they are empty."""
         with self._capabilities:
-            for group in self._groups.values():
+            for group in (*self._groups.values(), *self._leaving):
                 group.close()
             if self._all is not None:
                 self._all.close()
@@ -142,9 +153,11 @@ class TaskGroups:
                 group = self._group(self._stem)
                 group.begin(GroupLimits(memory_bytes=_memory_of_all()))
             self._all = group
-            for number in {0, *self._left()}:
+            numbers = {0, *self._left()}
+            self._last = max(numbers)
+            for number in numbers:
                 self._numbered(number)
-                heappush(self._free, number)
+                self._put_back(number)
         except OSError as error:
             self._all, self.degraded = None, f"no control groups: {error}"
             return
@@ -154,23 +167,32 @@ class TaskGroups:
 
     def _begun(self, limits: GroupLimits) -> int:
         """Return the number of a free group that has these limits now. Raises `OSError`."""
-        refused: list[int] = []
-        try:
-            while True:
-                number = heappop(self._free) if self._free else max(self._groups) + 1
-                is_new = number not in self._groups
-                try:
-                    self._numbered(number).begin(limits)
-                except OSError:
-                    # More memory than the limit, which its last task has handed out, is still charged to it.
-                    refused.append(number)
-                    if is_new:
-                        raise
-                else:
-                    return number
-        finally:
-            for number in refused:
-                heappush(self._free, number)
+        while self._free:
+            number = heappop(self._free)
+            try:
+                self._groups[number].begin(limits)
+            except OSError:
+                # A new group may do what this one does not, for example if its folder was removed.
+                self._remove(number)
+            else:
+                return number
+        number = self._last + 1
+        self._numbered(number).begin(limits)
+        self._last = number
+        return number
+
+    def _put_back(self, number: int) -> None:
+        """Let another attempt have a group, unless much memory is still charged to it."""
+        if self._groups[number].left_bytes() > KEPT_BYTES:
+            self._remove(number)
+        else:
+            heappush(self._free, number)
+
+    def _remove(self, number: int) -> None:
+        """Remove a group, with others for which it was too early."""
+        groups = (*self._leaving, self._groups.pop(number))
+        with self._capabilities:
+            self._leaving = [group for group in groups if not group.close()][-_LEAVING:]
 
     def _numbered(self, number: int) -> Group:
         if number not in self._groups:
@@ -228,6 +250,8 @@ def _memory_text(limit_bytes: int | None, peak_bytes: int | None, *, is_of_site:
     if limit_bytes is None:
         return f"the memory for tasks was exhausted{peak}: state what it needs with --mem SIZE"
     limit = f"{limit_bytes / _MIB:.1f} MiB"
+    if peak_bytes is not None and peak_bytes < limit_bytes - limit_bytes // _NEAR:
+        return f"the memory for all tasks of the machine was exhausted{peak}, below its limit of {limit}"
     if is_of_site:
         text = f"the task reached what this machine gives to one that states nothing, {limit} of memory"
         return f"{text}{peak}: state what it needs with --mem SIZE"

@@ -1,10 +1,13 @@
 """What a control group can do, in either version of the kernel's interface."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 Result = TypeVar("Result")
+
+KEPT_BYTES: Final = 16 << 20
+"""Memory that may stay charged to a group that is used again: caches of the kernel and of files, or shared memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,11 @@ class GroupLimits:
     processors: int | None = None
     processes: int | None = None
     """Processes and threads."""
+
+
+def limits_above(limits: GroupLimits, before_bytes: int) -> GroupLimits:
+    """Return limits that leave as much memory as the given ones where some is charged to the group already."""
+    return limits if limits.memory_bytes is None else replace(limits, memory_bytes=limits.memory_bytes + before_bytes)
 
 
 class GroupUsage(NamedTuple):
@@ -51,10 +59,16 @@ class Group(Protocol):
         """Whether `inside` works."""
 
     def begin(self, limits: GroupLimits) -> None:
-        """Set the limits, and count usage from now on. Raises `OSError`."""
+        """Set the limits, and count usage from now on. Raises `OSError`.
+
+        Memory that is charged to the group now, up to `KEPT_BYTES`, counts neither for the limit nor as usage.
+        """
 
     def used(self) -> GroupUsage:
         """Return what was used since `begin`."""
+
+    def left_bytes(self) -> int:
+        """Return the memory and swap space that is charged to the group; 0 where that cannot be measured."""
 
     def kill(self) -> bool:
         """Kill every process in the group, hidden ones too; return whether none is left.
@@ -62,5 +76,8 @@ class Group(Protocol):
         Until the next `begin`, none can be added by those that were not killed yet.
         """
 
-    def close(self) -> None:
-        """Remove the group, if it is empty."""
+    def close(self) -> bool:
+        """Remove the group, if no process is in it; return whether it is removed.
+
+        Memory that is still charged to it remains charged to the group around it. Afterwards, only this can be called.
+        """

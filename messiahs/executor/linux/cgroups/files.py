@@ -6,6 +6,17 @@ _READ_BYTES = 1 << 16
 _SHORT_BYTES = 4096
 
 
+def remove_folder(folder: str) -> bool:
+    """Remove the folder of a group, if no process is in it; return whether there is none any more."""
+    try:
+        os.rmdir(folder)  # noqa: PTH106 - a name from the kernel
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 class GroupFile:
     """A file of a group; if it cannot be opened, it does not exist (mutable)."""
 

@@ -3,6 +3,7 @@
 import os
 from contextlib import suppress
 
+from messiahs.executor.linux.cgroups.files import remove_folder
 from messiahs.executor.linux.cgroups.finding import Place
 
 
@@ -11,6 +12,5 @@ def remove_groups(place: Place, stem: str) -> None:
     for folder in filter(None, (place.version2, *place.version1.values())):
         with suppress(OSError):
             for name in os.listdir(f"{folder}/{stem}"):  # noqa: PTH208 - strings, as everywhere here
-                with suppress(OSError):
-                    os.rmdir(f"{folder}/{stem}/{name}")  # noqa: PTH106 - as above
-            os.rmdir(f"{folder}/{stem}")  # noqa: PTH106 - as above
+                remove_folder(f"{folder}/{stem}/{name}")
+            remove_folder(f"{folder}/{stem}")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from messiahs.executor.linux.cgroups.contract import GroupLimits, GroupUsage, Result
-from messiahs.executor.linux.cgroups.files import GroupFile
+from messiahs.executor.linux.cgroups.contract import KEPT_BYTES, GroupLimits, GroupUsage, Result, limits_above
+from messiahs.executor.linux.cgroups.files import GroupFile, remove_folder
 
 CONTROLLERS: Final = ("memory", "pids", "cpu", "cpuacct")
 """The hierarchies that are used, as far as they exist."""
@@ -33,6 +33,9 @@ class GroupV1:
         self._memory = self._file("memory", "memory.limit_in_bytes")
         self._memory_and_swap = self._file("memory", "memory.memsw.limit_in_bytes")
         self._peak = self._file("memory", "memory.max_usage_in_bytes")
+        self._usage = self._file("memory", "memory.memsw.usage_in_bytes", os.O_RDONLY)
+        if not self._usage:
+            self._usage = self._file("memory", "memory.usage_in_bytes", os.O_RDONLY)
         self._oom = self._file("memory", "memory.oom_control", os.O_RDONLY)
         self._cpu = self._file("cpuacct", "cpuacct.usage")
         self._quota = self._file("cpu", "cpu.cfs_quota_us")
@@ -40,7 +43,7 @@ class GroupV1:
         self._processes = self._file("pids", "pids.max")
         self._limits: GroupLimits | None = None
         """What the files say; None: not known."""
-        self._kills = 0
+        self._kills = self._before_bytes = 0
         self._thread: _ThreadInside | None = None
         self._doors = [self._file(controller, "cgroup.procs") for controller in self._separate()]
         self._thread_doors = [self._file(controller, "tasks") for controller in self._separate()]
@@ -74,6 +77,8 @@ class GroupV1:
     def begin(self, limits: GroupLimits) -> None:
         """Write what has changed, and reset the counters."""
         known, self._limits = self._limits, None
+        self._before_bytes = min(self.left_bytes(), KEPT_BYTES)
+        limits = limits_above(limits, self._before_bytes)
         if known is None or limits.memory_bytes != known.memory_bytes:
             size = _UNLIMITED if limits.memory_bytes is None else str(limits.memory_bytes)
             # The limit with swap is never below the one without.
@@ -95,8 +100,12 @@ class GroupV1:
 
     def used(self) -> GroupUsage:
         """Read the counters."""
-        kills = (self._oom.entry("oom_kill") or 0) - self._kills
-        return GroupUsage(self._cpu.number(), self._peak.number(), kills)
+        kills, peak = (self._oom.entry("oom_kill") or 0) - self._kills, self._peak.number()
+        return GroupUsage(self._cpu.number(), None if peak is None else max(0, peak - self._before_bytes), kills)
+
+    def left_bytes(self) -> int:
+        """Read one counter."""
+        return self._usage.number() or 0
 
     def kill(self) -> bool:
         """Forbid new processes, then kill those that there are, so that none escapes between two looks."""
@@ -119,15 +128,15 @@ class GroupV1:
         finally:
             file.close()
 
-    def close(self) -> None:
-        """End the thread, and remove the folders."""
+    def close(self) -> bool:
+        """End the thread, and remove the folders: the kernel lets the thread leave them a moment later."""
         if self._thread is not None:
             self._thread.end()
+            self._thread = None
         for file in self._files:
             file.close()
-        for folder in dict.fromkeys(self._folders.values()):
-            with suppress(OSError):
-                os.rmdir(folder)  # noqa: PTH106 - as above
+        left = [folder for folder in dict.fromkeys(self._folders.values()) if not remove_folder(folder)]
+        return not left
 
     def _separate(self) -> list[str]:
         """Return one controller of each hierarchy, which may have several."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from messiahs.executor.linux.cgroups.contract import GroupLimits, GroupUsage, Result
-from messiahs.executor.linux.cgroups.files import GroupFile
+from messiahs.executor.linux.cgroups.contract import KEPT_BYTES, GroupLimits, GroupUsage, Result, limits_above
+from messiahs.executor.linux.cgroups.files import GroupFile, remove_folder
 
 CONTROLLERS: Final = ("memory", "pids", "cpu")
 _PERIOD_US: Final = 100_000
@@ -48,6 +48,8 @@ class GroupV2:
         self._peak = self._file("memory.peak", os.O_RDWR)
         if not self._peak:
             self._peak = self._file("memory.peak", os.O_RDONLY)
+        self._usage = self._file("memory.current", os.O_RDONLY)
+        self._swap_usage = self._file("memory.swap.current", os.O_RDONLY)
         self._events = self._file("memory.events", os.O_RDONLY)
         self._cpu = self._file("cpu.stat", os.O_RDONLY)
         self._quota = self._file("cpu.max")
@@ -57,7 +59,7 @@ class GroupV2:
         self._state = self._file("cgroup.events", os.O_RDONLY)
         self._door = self._file("cgroup.procs")
         self._file("memory.oom.group").write("1")
-        self._cpu_us = self._kills = self._peak_bytes = 0
+        self._cpu_us = self._kills = self._peak_bytes = self._before_bytes = 0
 
     @property
     def limits(self) -> str:
@@ -89,6 +91,8 @@ class GroupV2:
 
     def begin(self, limits: GroupLimits) -> None:
         """Write the limits, and note the counters, which cannot be reset."""
+        self._before_bytes = min(self._usage.number() or 0, KEPT_BYTES)
+        limits = limits_above(limits, self._before_bytes)
         self._memory.write("max" if limits.memory_bytes is None else str(limits.memory_bytes))
         # What a task may not have in memory would otherwise fill the swap space of all.
         self._swap.write("max" if limits.memory_bytes is None else "0")
@@ -108,21 +112,24 @@ class GroupV2:
         cpu_us, peak_bytes = self._cpu.entry("usage_usec"), self._peak.number()
         return GroupUsage(
             None if cpu_us is None else (cpu_us - self._cpu_us) * _MICROSECOND_NS,
-            None if peak_bytes is None or peak_bytes <= self._peak_bytes else peak_bytes,
+            None if peak_bytes is None or peak_bytes <= self._peak_bytes else peak_bytes - self._before_bytes,
             (self._events.entry("oom_kill") or 0) - self._kills,
         )
+
+    def left_bytes(self) -> int:
+        """Read two counters."""
+        return (self._usage.number() or 0) + (self._swap_usage.number() or 0)
 
     def kill(self) -> bool:
         """Let the kernel kill all processes at once."""
         self._killer.write("1")
         return not self._state.entry("populated")
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """Remove the folder."""
         for file in self._files:
             file.close()
-        with suppress(OSError):
-            os.rmdir(self._folder)  # noqa: PTH106 - as above
+        return remove_folder(self._folder)
 
     def _file(self, name: str, flags: int = os.O_RDWR) -> GroupFile:
         file = GroupFile(f"{self._folder}/{name}", flags)

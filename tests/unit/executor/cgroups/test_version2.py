@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.executor.linux.cgroups.contract import GroupLimits, GroupUsage
+from messiahs.executor.linux.cgroups.contract import KEPT_BYTES, GroupLimits, GroupUsage
 from messiahs.executor.linux.cgroups.version2 import GroupV2
 
 MIB = 1 << 20
@@ -56,6 +56,33 @@ def test_usage_is_what_was_added_since_the_attempt_began(folder: Path) -> None:
     group.begin(GroupLimits())
     count(folder, peak_bytes=30 * MIB, kills=3, cpu_us=7_000)
     assert group.used() == GroupUsage(2_000_000, 30 * MIB, 1)
+
+
+def test_memory_that_was_charged_before_counts_neither_for_the_limit_nor_for_the_peak(folder: Path) -> None:
+    (folder / "memory.current").write_text(f"{10 * MIB}\n")
+    (folder / "memory.swap.current").write_text(f"{3 * MIB}\n")
+    group = GroupV2(str(folder))
+    assert group.left_bytes() == 13 * MIB
+    group.begin(GroupLimits(memory_bytes=64 * MIB))
+    assert (folder / "memory.max").read_text() == str(74 * MIB)
+    count(folder, peak_bytes=30 * MIB, kills=0, cpu_us=0)
+    assert group.used().peak_memory_bytes == 20 * MIB
+
+
+def test_more_memory_than_may_stay_in_a_group_adds_nothing_to_the_limit_of_a_task(folder: Path) -> None:
+    (folder / "memory.current").write_text(f"{500 * MIB}\n")
+    GroupV2(str(folder)).begin(GroupLimits(memory_bytes=64 * MIB))
+    assert (folder / "memory.max").read_text() == str(64 * MIB + KEPT_BYTES)
+
+
+def test_a_group_is_removed_once_no_process_is_in_it(tmp_path: Path) -> None:
+    group = GroupV2(str(tmp_path / "5"))
+    below = tmp_path / "5" / "process"
+    below.mkdir()
+    assert not group.close()
+    below.rmdir()
+    assert group.close()
+    assert group.close()
 
 
 def test_a_group_without_controllers_limits_nothing_and_still_kills(tmp_path: Path) -> None:
