@@ -47,7 +47,8 @@ _CLIENT_SIDE: Final[Options] = (
     # One connection per link: channels to the same address must not share one.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
+    # An attempt may take so long; TCP, TLS and HTTP/2 need three round trips, of up to a second and a half each.
+    ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_reconnect_backoff_ms", 5_000),
     ("grpc.http2.lookahead_bytes", _WINDOW_BYTES),
     # A name that leads elsewhere now is followed as soon as a connection fails.

@@ -3,10 +3,13 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
+
+from tests.live.conftest import ROOT
 
 
 @contextmanager
@@ -34,6 +37,21 @@ def cable(one: tuple[str, str], other: tuple[str, str]) -> Iterator[str]:
     yield f"link add {device} netns {netns} type veth peer name {peer} netns {peer_netns}"
     yield from inside(netns, f"link set dev {device} up")
     yield from inside(peer_netns, f"link set dev {peer} up")
+
+
+@contextmanager
+def late_link(one: str, other: str, *, seconds: float) -> Iterator[None]:
+    """Connect two namespaces for the block by devices `late`, between which packets take so long."""
+    command = [sys.executable, "-m", "tests.netns.delay", one, other, str(seconds)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as relay:
+        assert relay.stdout is not None
+        assert relay.stdout.readline() == "ready\n"
+        batch(command for netns in (one, other) for command in inside(netns, "link set late up"))
+        try:
+            yield
+        finally:
+            relay.communicate()
 
 
 def inside(netns: str, *commands: str) -> Iterator[str]:

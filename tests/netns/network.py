@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.netns.namespaces import batch, cable, inside, namespaces, nft, run
+from tests.netns.namespaces import batch, cable, inside, late_link, namespaces, nft, run
 
 _NOWHERE = "02:00:00:00:00:01"
 """A hardware address that nobody has: what is sent there is lost, and the sender learns nothing."""
@@ -67,6 +67,16 @@ class Network:
     def hasten(self, host: str, other: str) -> None:
         """Undo `slow`."""
         run("tc", "-n", self.netns(host), *f"qdisc del dev to-{other} root".split())
+
+    @contextmanager
+    def delayed(self, host: str, other: str, *, seconds: float) -> Iterator[None]:
+        """Delay everything between two hosts on a wire for the block, in each direction."""
+        with late_link(self.netns(host), self.netns(other), seconds=seconds):
+            self._both(host, other, "route replace {address}/32 dev late src {own}")
+            try:
+                yield
+            finally:
+                self.join(host, other)
 
     def received(self, host: str, other: str) -> int:
         """Return the bytes that arrived at a host from another one, on a wire."""

@@ -11,8 +11,6 @@ happens at a provider, or is a firewall that forgets its connections.
 
 import json
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,8 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from tests.live.conftest import ROOT
-from tests.netns.namespaces import batch, cable, inside, namespaces, nft, run, write
+from tests.netns.namespaces import batch, cable, inside, late_link, namespaces, nft, run, write
 
 WORLD: Final = "world"
 PORTS: Final = (7101, 7102)
@@ -142,22 +139,12 @@ class Walled:
     @contextmanager
     def delayed(self, site: str, *, seconds: float) -> Iterator[None]:
         """Delay everything between a site and the others for the block, in each direction."""
-        command = [sys.executable, "-m", "tests.netns.delay", self._provider(site), self._world, str(seconds)]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as relay:
-            assert relay.stdout is not None
-            assert relay.stdout.readline() == "ready\n"
-            batch(
-                command
-                for netns in (self._provider(site), self._world)
-                for command in inside(netns, "link set late up")
-            )
+        with late_link(self._provider(site), self._world, seconds=seconds):
             batch(self._late(site))
             try:
                 yield
             finally:
                 batch(self._outward(site))
-                relay.communicate()
 
     def received(self, site: str) -> int:
         """Return the bytes that have arrived at the firewall of a site from outside."""
