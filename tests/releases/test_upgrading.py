@@ -67,9 +67,10 @@ def test_an_old_and_a_new_daemon_run_each_others_tasks(pair: Pair, old: Installe
     await_link(*pair)
     assert pair[place].run("version").stdout == f"messiahs {OLD}\n"
     assert pair[1 - place].run("version").stdout == f"messiahs {__version__}\n"
-    (tmp_path / "in.txt").write_text("an input\n")
+    # So large that the new one states its size.
+    (tmp_path / "in.txt").write_bytes(b"an input\n" + bytes(2 << 20))
     for one, other in (pair, pair[::-1]):
-        words = ("--input", str(tmp_path / "in.txt"), "--", "sh", "-c", 'cat in.txt; echo "$MESSIAHS_ATTEMPT"')
+        words = ("--input", str(tmp_path / "in.txt"), "--", "sh", "-c", 'head -n 1 in.txt; echo "$MESSIAHS_ATTEMPT"')
         done = one.run("run", *only_on(other), *words)
         assert (done.stdout, done.returncode) == ("an input\n1\n", 0), done.stderr
         assert one.executed_on() == other.name
