@@ -211,26 +211,28 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None, as_jso
 def show(*, federation: str, state: Path | None, as_json: bool) -> None:
     """Show the certificates of STATE: roots, modules here, and those that the root here has signed for other hosts.
 
-    The exit code is 1 if a root or a module here has one that is revoked, expired, not yet valid, or expires soon.
+    With several roots it also says which certificates each has signed. The exit code is 1 if a root or a module here
+    has one that is revoked, expired, not yet valid, signed by no root here, or expires soon.
     """
     from messiahs.cli.certificate.places import federations
-    from messiahs.cli.certificate.showing import shown_in
+    from messiahs.cli.certificate.showing import roots_in_use, shown_in
 
-    found = [each for directory in federations(state_directory(state), federation) for each in shown_in(directory)]
+    places = [list(shown_in(directory)) for directory in federations(state_directory(state), federation)]
+    found = [each for place in places for each in place]
     warnings = [each.warning for each in found if each.warning]
     if as_json:
         print_document({"certificates": [each.document for each in found]})
     else:
         rows = [
             (
-                *(each.name, each.kind, each.issuer or "-", each.fingerprint or "-"),
+                *(each.name, each.kind, each.signed_by, each.fingerprint or "-"),
                 *(f"{each.begins_at:%Y-%m-%d}", f"{each.ends_at:%Y-%m-%d}", each.days_left, each.state),
             )
             for each in found
         ]
         print_table(_HEADER, rows)
-        for warning in warnings:
-            print_text(warning)
+        for text in (*(text for place in places for text in roots_in_use(place)), *warnings):
+            print_text(text)
     if warnings:
         raise click.exceptions.Exit(1)
 

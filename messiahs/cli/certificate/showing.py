@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
-from messiahs.channel.certificates.issued import IssuedCertificates
+from messiahs.channel.certificates.issued import Issued, IssuedCertificates
 from messiahs.channel.certificates.own_certificate import READMITTANCE, RENEWAL, problem_with_files
 from messiahs.channel.certificates.revocations import NO_REVOCATIONS, REVOKED_FILE, Revocations, read_revocations
 from messiahs.cli.certificate.places import module_folders
+from messiahs.cli.certificate.signers import fingerprint_of, signing_root
 from messiahs.client.connection import Document
 from messiahs.config.regular_files import read_regular
 from messiahs.core.model.texts import printable
 from messiahs.errors import CertificateError
 
 ELSEWHERE: Final = "issued"
+_SHORT_DIGITS: Final = 8
+"""Digits of a fingerprint that tell the few roots of a site apart."""
 _DAY_SECONDS: Final = 86_400
 _NEW_ROOT: Final = (
     'the site needs a new root: docs/administrators.md, "Certificates of modules", says how it takes over'
@@ -43,6 +44,10 @@ class Shown:
     begins_at: datetime
     ends_at: datetime
     is_revoked: bool
+    issuer_fingerprint: str = ""
+    """Fingerprint of the root in tls/root.pem that has signed it; empty if none has, or it is not known."""
+    has_other_root: bool = False
+    """Whether no root in tls/root.pem has signed it."""
     problem: str = ""
     misfit: str = ""
     """Why the module cannot start with a certificate that is valid."""
@@ -64,10 +69,22 @@ class Shown:
             return "expired"
         if now < self.begins_at:
             return "not yet valid"
+        if self.has_other_root:
+            return "signed by no root here"
         if self.misfit:
             return "unusable"
         # A root is renewed by hand, a module by itself in its last third: it is late in its last sixth.
         return "soon" if now > self.ends_at - (self.ends_at - self.begins_at) / 6 else "valid"
+
+    @property
+    def signed_by(self) -> str:
+        """Return the issuer and the first digits of its fingerprint, which two roots of one name do not share."""
+        return f"{self.issuer} {self.issuer_fingerprint[:_SHORT_DIGITS]}".strip() or "-"
+
+    @property
+    def needs_root(self) -> bool:
+        """Whether it is of no more use without the root that signed it: it is no root, and not expired or revoked."""
+        return self.kind != "root" and self.state not in {"unreadable", "revoked", "expired"}
 
     @property
     def warning(self) -> str:
@@ -89,6 +106,7 @@ class Shown:
             "kind": self.kind,
             "file": self.file,
             "issuer": self.issuer,
+            "issuer_fingerprint": self.issuer_fingerprint,
             "fingerprint": self.fingerprint,
             "serial": self.serial,
             "valid_from": self.begins_at.isoformat(),
@@ -101,29 +119,41 @@ class Shown:
 
 def shown_in(directory: Path) -> Iterator[Shown]:
     """Yield the certificates of STATE/FEDERATION: its roots, its modules, and what its root has signed for others."""
-    roots = directory / "tls" / "root.pem"
-    yield from _shown(roots, "root", directory, NO_REVOCATIONS)
+    root_file = directory / "tls" / "root.pem"
+    try:
+        roots = _read(root_file)
+    except (OSError, ValueError) as error:
+        # Nobody can say which root has signed the others.
+        roots = []
+        yield _unreadable(root_file, "root", directory, str(error))
+    for each in roots:
+        yield _shown([each], root_file, directory, kind="root", name=_title_of(each.subject), roots=roots)
     revocations = _revocations(directory)
     here = set()
     for folder in module_folders(directory):
         here.add(folder.name)
-        for own in _shown(folder / "certificate.pem", "module", directory, revocations):
-            yield replace(own, misfit=_misfit(folder))
+        file = folder / "certificate.pem"
+        try:
+            chain = _read(file)
+        except (OSError, ValueError) as error:
+            yield _unreadable(file, "module", directory, str(error))
+            continue
+        own = _shown(chain, file, directory, kind="module", name=folder.name, roots=roots)
+        is_revoked = chain[0].serial_number in revocations.serials
+        yield replace(own, is_revoked=is_revoked, misfit=_misfit(folder))
     record = IssuedCertificates.read(directory / "tls")
-    for each in {each.name: each for each in record.certificates}.values():
-        if each.name not in here:
-            yield Shown(
-                federation=directory.name,
-                name=each.name,
-                kind=ELSEWHERE,
-                file="",
-                issuer=f"{directory.name} root",
-                fingerprint=each.fingerprint,
-                serial=each.serial,
-                begins_at=each.begins_at,
-                ends_at=each.ends_at,
-                is_revoked=each.revoked_at is not None,
-            )
+    for issued in {each.name: each for each in record.certificates}.values():
+        if issued.name not in here:
+            yield _shown_elsewhere(issued, directory, roots)
+
+
+def roots_in_use(found: list[Shown]) -> Iterator[str]:
+    """Yield for each root of a federation that has several which of its certificates still need it."""
+    roots = [each for each in found if each.kind == "root" and each.fingerprint]
+    for root in roots if len(roots) > 1 else ():
+        signed = [each.name for each in found if each.needs_root and each.issuer_fingerprint == root.fingerprint]
+        which = f"has signed {', '.join(signed)}" if signed else "has signed none that is valid"
+        yield f"of these certificates the root {root.fingerprint[:_SHORT_DIGITS]} of {root.federation} {which}"
 
 
 def _revocations(directory: Path) -> Revocations:
@@ -136,27 +166,49 @@ def _revocations(directory: Path) -> Revocations:
         raise CertificateError(f"{error.filename}: {error.strerror}") from error
 
 
-def _shown(file: Path, kind: str, directory: Path, revocations: Revocations) -> Iterator[Shown]:
-    """Yield the roots of a file, or the certificate of a module."""
-    try:
-        found = x509.load_pem_x509_certificates(read_regular(file))
-    except (OSError, ValueError) as error:
-        yield _unreadable(file, kind, directory, str(error))
-        return
-    for certificate in found if kind == "root" else found[:1]:
-        pem = certificate.public_bytes(Encoding.PEM)
-        yield Shown(
-            federation=directory.name,
-            name=_title_of(certificate.subject) if kind == "root" else file.parent.name,
-            kind=kind,
-            file=str(file),
-            issuer=_title_of(certificate.issuer),
-            fingerprint=certificate_fingerprint(certificates_in(pem)[0]).hex(),
-            serial=f"{certificate.serial_number:x}",
-            begins_at=certificate.not_valid_before_utc,
-            ends_at=certificate.not_valid_after_utc,
-            is_revoked=certificate.serial_number in revocations.serials,
-        )
+def _read(file: Path) -> list[x509.Certificate]:
+    return x509.load_pem_x509_certificates(read_regular(file))
+
+
+def _shown(
+    chain: list[x509.Certificate], file: Path, directory: Path, *, kind: str, name: str, roots: list[x509.Certificate]
+) -> Shown:
+    """Return the first certificate of a chain that leads to a root."""
+    certificate, signer = chain[0], signing_root(chain, roots)
+    return Shown(
+        federation=directory.name,
+        name=name,
+        kind=kind,
+        file=str(file),
+        issuer=_title_of(certificate.issuer),
+        issuer_fingerprint="" if signer is None else fingerprint_of(signer),
+        has_other_root=kind != "root" and bool(roots) and signer is None,
+        fingerprint=fingerprint_of(certificate),
+        serial=f"{certificate.serial_number:x}",
+        begins_at=certificate.not_valid_before_utc,
+        ends_at=certificate.not_valid_after_utc,
+        is_revoked=False,
+    )
+
+
+def _shown_elsewhere(issued: Issued, directory: Path, roots: list[x509.Certificate]) -> Shown:
+    """Return what the root's record says; only certificates that are in it whole show who has signed them."""
+    chain = x509.load_pem_x509_certificates(issued.pem.encode()) if issued.pem else []
+    signer = signing_root(chain, roots)
+    return Shown(
+        federation=directory.name,
+        name=issued.name,
+        kind=ELSEWHERE,
+        file="",
+        issuer=_title_of(chain[0].issuer) if chain else f"{directory.name} root",
+        issuer_fingerprint="" if signer is None else fingerprint_of(signer),
+        has_other_root=bool(chain and roots) and signer is None,
+        fingerprint=issued.fingerprint,
+        serial=issued.serial,
+        begins_at=issued.begins_at,
+        ends_at=issued.ends_at,
+        is_revoked=issued.revoked_at is not None,
+    )
 
 
 def _misfit(folder: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.channel.certificates.tls import make_root
 from messiahs.cli.doctor.commands import findings_of
 from messiahs.cli.doctor.findings import Finding, Level
 from messiahs.cli.federation.deployment import federation_directory, prepare
@@ -18,6 +19,7 @@ from messiahs.client.locating import ModulePlace
 from messiahs.config.policies import PolicySource
 from messiahs.config.settings import load_settings
 from messiahs.config.topology.reading import load_topology
+from messiahs.config.whole_files import write_whole
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import IdsGiven
 from messiahs.core.model.instants import HOUR, Instant
@@ -137,6 +139,12 @@ def test_a_certificate_for_another_key_fails(state: Path) -> None:
     left.write_bytes(right.read_bytes())
     (finding,) = found(state, "certificate")
     assert (finding.level, "is not for the key in" in finding.text) == (Level.FAIL, True)
+
+
+def test_a_certificate_of_a_root_that_is_not_here_fails(state: Path) -> None:
+    write_whole(state / "pair" / "tls" / "root.pem", make_root("pair").certificate)
+    (finding,) = found(state, "certificate")
+    assert (finding.level, "is signed by no root here" in finding.text) == (Level.FAIL, True)
 
 
 def test_a_certificate_that_is_none_fails(state: Path) -> None:
