@@ -84,11 +84,11 @@ def test_a_finished_task_has_who_was_asked_before_also_after_a_restart(three: Fe
     with three.client() as client:
         (again,) = client.tasks(task, explained=True)["tasks"]
     assert again["search"] == document["search"]
+    # The daemon has its links again, as the other tests need them.
+    eventually(lambda: three.vectors()["up"]["machines"] == 3)
 
 
 def test_a_waiting_task_has_what_it_waits_for_and_what_would_have_to_change(three: Federation) -> None:
-    # The daemon of the module may just have started again.
-    eventually(lambda: three.vectors()["up"]["machines"] == 3)
     task = three.submit("--cpus", "9", "--", "true")
     eventually(lambda: explained(three, task)["search"])
     document = explained(three, task)
