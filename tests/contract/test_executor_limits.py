@@ -13,7 +13,8 @@ from messiahs.executor.linux.cgroups.finding import find_place
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import ATTEMPTS, TRASH, group_name
-from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, root_of, starter_settings
+from tests.contract.executor_rig import BACK_ENDS, OFFSET_NS, Rig, attempt_id, play_scene, root_of
+from tests.contract.task_files import ROOTS, Files, starter_files
 
 pytestmark = pytest.mark.processes
 
@@ -22,20 +23,29 @@ Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 MIB = 1 << 20
 
 
+in_images_too = pytest.mark.parametrize("files", ROOTS, indirect=True)
+
+
 @pytest.fixture(params=BACK_ENDS)
-def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StarterSettings]:
-    """Return the settings of a starter that has control groups."""
+def files(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Files]:
+    """Return an executor whose starter has control groups, with a folder of inputs."""
     if problem := find_place(prepares=False).problem:
         pytest.skip(problem)
-    with starter_settings(tmp_path, kind=request.param) as settings:
-        yield settings
+    with starter_files(tmp_path, kind=request.param) as files:
+        yield files
 
 
 @pytest.fixture
-def play(settings: StarterSettings) -> Play:
-    return lambda act: play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+def settings(files: Files) -> StarterSettings:
+    return files.settings
 
 
+@pytest.fixture
+def play(files: Files) -> Play:
+    return files.play
+
+
+@in_images_too
 def test_a_task_that_takes_more_memory_than_it_stated_is_ended_and_told_its_peak(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "tail", "-n", "1", "/dev/zero", limits=TaskLimits(memory_bytes=64 * MIB))
@@ -161,6 +171,7 @@ def test_a_task_of_one_processor_gets_about_one_for_its_two_busy_processes(play:
     play(act)
 
 
+@in_images_too
 def test_a_task_that_uses_more_disk_than_it_stated_is_ended(play: Play) -> None:
     async def act(rig: Rig) -> None:
         fills = "mkdir -p a/b; head -c 24M /dev/zero >a/b/c; exec sleep 60"

@@ -17,6 +17,7 @@ from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.stub import StubExecutor
 from tests.contract.executor_rig import KINDS, OFFSET_NS, Rig, attempt_id, play_scene, processes_of, starter_settings
+from tests.contract.task_files import IMAGE, starter_files
 
 Play = Callable[[Callable[[Rig], Awaitable[None]], float], None]
 
@@ -175,20 +176,24 @@ def test_the_memory_of_running_attempts_is_reported(play: Play) -> None:
     play(act, 60)
 
 
-def test_every_process_of_a_suspended_task_is_stopped_wherever_it_hides(settings: StarterSettings) -> None:
-    async def act(rig: Rig) -> None:
-        processes = await _start_tree(rig, settings)
-        rig.executor.perform(SUSPEND)
-        await _known(rig)
-        assert {_state(process) for process in processes} == {"T"}
-        ticks = [_ticks(process) for process in processes]
-        await _wait(rig, suspended_ns=2 * SECOND)
-        assert [_ticks(process) for process in processes] == ticks
-        rig.executor.perform(RESUME)
-        await rig.until(lambda: all(_ticks(process) > before for process, before in zip(processes, ticks, strict=True)))
-        assert sorted(processes_of(settings, 1)) == processes
+@pytest.mark.processes
+@pytest.mark.parametrize("kind", [*KINDS, IMAGE])
+def test_every_process_of_a_suspended_task_is_stopped_wherever_it_hides(tmp_path: Path, kind: str) -> None:
+    with starter_files(tmp_path, kind=kind) as files:
 
-    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+        async def act(rig: Rig) -> None:
+            processes = await _start_tree(rig, files.settings)
+            rig.executor.perform(SUSPEND)
+            await _known(rig)
+            assert {_state(process) for process in processes} == {"T"}
+            ticks = [_ticks(process) for process in processes]
+            await _wait(rig, suspended_ns=2 * SECOND)
+            assert [_ticks(process) for process in processes] == ticks
+            rig.executor.perform(RESUME)
+            await rig.until(lambda: all(_ticks(one) > before for one, before in zip(processes, ticks, strict=True)))
+            assert sorted(processes_of(files.settings, 1)) == processes
+
+        files.play(act)
 
 
 WITHOUT_FIRST_THREAD = """
