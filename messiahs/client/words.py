@@ -44,7 +44,7 @@ _CODES: Final[Mapping[str, str]] = MappingProxyType(
         "refused_by_policy": "refused",
         "limit_reached": "refused, a limit is reached",
         "no_class": "no machine is this large",
-        "requirement_unmet": "no machine that is large enough meets the requirement",
+        "requirement_unmet": "no machine meets the requirement",
         "no_capacity": "no machine that fits is free now",
         "hop_limit": "the search had come too far",
         "timed_out": "no answer in time",

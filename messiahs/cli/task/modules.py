@@ -38,10 +38,11 @@ def done_for_each(
 ) -> tuple[list[Document], int]:
     """Do something with each task at its module; return what was done, and the exit code.
 
-    A refusal is printed and the next task follows; a module that does not answer ends the command.
+    A task that is named twice, or with its array, counts once. A refusal is printed and the next task follows; a module
+    that does not answer ends the command.
     """
     code, done = 0, []
-    for name in ids:
+    for name in dict.fromkeys(each for each in ids if each.rpartition(".")[0] not in ids):
         try:
             with client_of(options) as client, client.at(name) as module:
                 done.append(act(module, name) or {"id": name})

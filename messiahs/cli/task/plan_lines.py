@@ -52,7 +52,7 @@ def _lines(plan: Document) -> Iterator[str]:
     if plan["last_search"] is not None:
         yield f"the tasks ahead were asked for at {local_time(plan['last_search']['at'])}, in this order:"
         yield from (f"  {line}" for line in order_lines(plan["last_search"], is_whole=True))
-    if plan["outcome"] != "start" and plan["tasks"]:
+    if plan["tasks"] and (plan["outcome"] != "start" or _is_guessed(plan)):
         yield from change_lines(plan["machines"], plan["search"])
 
 
@@ -77,6 +77,9 @@ def _start_text(plan: Document) -> str:
     held = [(each["system"], each["tasks"]) for each in plan["held"]]
     search = plan["search"]["order"] if plan["search"] is not None else ()
     granted = [(each["system"], each["places"]) for each in search if each["places"]]
+    if _is_guessed(plan):
+        first = plan["likely"][0]
+        return f"may start now: no machine shows all that it needs; {first}, which may have one, would be asked first"
     if not plan["is_sure"]:
         return f"would start now, if a neighbor that shows room agrees: {plan['likely'][0]} would be asked first"
     systems = ", ".join(dict.fromkeys(system for system, _ in (*held, *granted)))
@@ -86,6 +89,11 @@ def _start_text(plan: Document) -> str:
     others = plan["tasks"] - sure
     rest = f", and neighbors would be asked for the other {others}" if others > 0 else ""
     return f"{min(sure, plan['tasks'])} of {plan['tasks']} tasks would start now on {systems}{rest}"
+
+
+def _is_guessed(plan: Document) -> bool:
+    """Whether a start depends on a machine of which no neighbor has said that it meets the requirement."""
+    return plan["outcome"] == "start" and not plan["is_sure"] and not plan["machines"]["least"]
 
 
 def _answer(asked: Document) -> str:

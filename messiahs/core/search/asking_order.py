@@ -141,7 +141,7 @@ def _record(
 def _set_backs(state: ModuleState, search: Search, candidate: Candidate, now: Instant, /) -> Iterator[str]:
     """Yield why a candidate is asked after others, whatever the policy says."""
     if has_lost(state, candidate.system, now):
-        yield "asked late: it has lost a task lately"
+        yield "asked late: it has lost or revoked a task lately"
     if only_denies(state, search, candidate.system, now):
         yield "asked late: it has denied such tasks although it showed room"
     if is_last(state, search, candidate.system, now=now):

@@ -73,7 +73,7 @@ def test_a_module_that_passes_refusals_on_has_refused_nothing() -> None:
         ({"module": "left", "code": "no_class", "text": "at most 9 s"}, "left: no machine is this large: at most 9 s"),
         (
             {"module": "south", "code": "requirement_unmet", "text": "text withheld by the border south"},
-            "south: no machine that is large enough meets the requirement: text withheld by the border south",
+            "south: no machine meets the requirement: text withheld by the border south",
         ),
         ({"module": "left", "code": "of tomorrow"}, "left: of tomorrow"),
         ({"module": "left", "code": "timed_out"}, "left: no answer in time"),

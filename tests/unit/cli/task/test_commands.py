@@ -311,6 +311,14 @@ def test_cancel_continues_after_an_unknown_task(state: Path, start_peer: StartPe
     assert [path for _, path, _ in peer.asked] == ["/v1/tasks/left.1/cancel", "/v1/tasks/left.2/cancel"]
 
 
+def test_what_is_named_twice_or_with_its_array_is_cancelled_once(state: Path, start_peer: StartPeer) -> None:
+    peer = start_peer(*[(200, {"cancelled": 1, "members": 1})] * 3, state=state)
+    assert main(["cancel", "left.2.7", "left.1", "left.2", "left.1", "left.3.1"]) == 0
+    assert [path for _, path, _ in peer.asked] == [
+        f"/v1/tasks/{task}/cancel" for task in ("left.1", "left.2", "left.3.1")
+    ]
+
+
 @pytest.mark.parametrize(("states", "code"), [(["finished"], 1), (["finished", "killed"], 0)])
 def test_cancel_says_that_a_task_has_ended_and_can_be_repeated(
     states: list[str], code: int, state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]

@@ -91,6 +91,21 @@ def test_a_refusal_by_the_own_policy_has_its_rule_and_values_and_neighbors_only_
     ]
 
 
+def test_a_start_at_a_neighbor_that_does_not_say_whether_it_has_such_a_machine_is_only_possible() -> None:
+    own = search(asked("home", "requirement_unmet"), asked("gate", "not_asked"))
+    lost = {"text": '$site eq "mars" (not known of 3 machines)', "least": 0, "most": 1}
+    machines = {**MACHINES, "known": 3, "least": 0, "most": 3, "lost": [lost]}
+    document = plan(is_sure=False, likely=["gate"], search=own, machines=machines)
+    lines = list(plan_lines(document))
+    assert (
+        lines[0] == "may start now: no machine shows all that it needs; gate, which may have one, would be asked first"
+    )
+    assert lines[4:6] == [
+        "perhaps 3 of 3 machines known here could take it, if idle and if the owner agrees",
+        '  perhaps 1 not: $site eq "mars" (not known of 3 machines)',
+    ]
+
+
 def test_a_task_that_would_wait_has_why_and_what_would_have_to_change() -> None:
     own = search(asked("home", "no_capacity", reason("home", "no_capacity")), asked("gate", "not_asked"))
     document = plan(outcome="wait", is_sure=False, search=own, reasons=[reason("home", "no_capacity")])
