@@ -45,9 +45,10 @@ class TaskPlan(TypedDict):
 
     `outcome` is `start` (somewhere, at once), `wait` or `deny`; with `is_sure` it depends on nobody else. `tasks` of
     them would look for a place, behind `ahead` tasks of the same description that wait now, and others wait for those
-    in `after` first. At most `asks` neighbors would be asked, of whom those that are `likely` show room. The `reasons`
-    say why the first task would not start; `machines` are as in `Client.explain`. Of the tasks ahead, `round` and
-    `last_search` say what they wait for, and what was answered.
+    in `after` first. At most `asks` neighbors would be asked, of whom those that are `likely` show room; unless it
+    `is_known`, all of these are silent about something that the task needs, and may not have it. The `reasons` say why
+    the first task would not start; `machines` are as in `Client.explain`. Of the tasks ahead, `round` and `last_search`
+    say what they wait for, and what was answered.
 
     Neighbors are judged by what they last advertised; when asked, they decide by their own policy.
     """
@@ -55,6 +56,7 @@ class TaskPlan(TypedDict):
     at: str
     outcome: str
     is_sure: bool
+    is_known: bool
     tdv: dict[str, Any]
     requirement: str
     tasks: int

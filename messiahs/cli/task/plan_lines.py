@@ -93,7 +93,7 @@ def _start_text(plan: Document) -> str:
 
 def _is_guessed(plan: Document) -> bool:
     """Whether a start depends on a machine of which no neighbor has said that it meets the requirement."""
-    return plan["outcome"] == "start" and not plan["is_sure"] and not plan["machines"]["least"]
+    return plan["outcome"] == "start" and not plan["is_known"]
 
 
 def _answer(asked: Document) -> str:

@@ -35,8 +35,9 @@ class Plan:
 
     `tasks` of them would look for places, behind `ahead` tasks of the same description that wait now. With `is_sure`
     the outcome depends on nobody else. The record of the `search` has the own machine with its answer, and neighbors in
-    the order in which they would be asked, at most `asks` of them; those that are `likely` show room. The `reasons` say
-    why the first task would not start.
+    the order in which they would be asked, at most `asks` of them; those that are `likely` show room, which one of them
+    surely has if the outcome `is_known`: others may be silent about what the task needs. The `reasons` say why the
+    first task would not start.
     """
 
     at: Instant
@@ -44,6 +45,7 @@ class Plan:
     tdv: TDV
     requirement: str
     is_sure: bool = True
+    is_known: bool = True
     tasks: int = 0
     descriptions: int = 1
     ahead: int = 0

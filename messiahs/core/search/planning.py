@@ -12,7 +12,7 @@ from typing import Final
 from messiahs.core.interface.events import Submitted
 from messiahs.core.interface.messages import Reason
 from messiahs.core.interface.plans import Plan, PlannedOutcome
-from messiahs.core.interface.policies import Randomness
+from messiahs.core.interface.policies import Need, Randomness
 from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.ledger.parties import asker_of
 from messiahs.core.model.ids import MessageId, SearchId, SystemId
@@ -25,12 +25,13 @@ from messiahs.core.origin.shape_queue import new_shape, unplaced
 from messiahs.core.relay.links_down import why_not_linked
 from messiahs.core.search.decisions import begun, decide_others, decide_own, take_own
 from messiahs.core.search.foreign_tasks import marked
-from messiahs.core.search.routing import arrival_of, bounded
+from messiahs.core.search.routing import arrival_of, bounded, view_behind
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape
 from messiahs.core.state.part_memory import PartMemory
 from messiahs.core.task_filter.acceptance import judge
-from messiahs.core.task_filter.matching import need_of
+from messiahs.core.task_filter.matching import fitting, need_of
+from messiahs.core.vectors.vectors import EMPTY
 
 _NO_MESSAGE: Final = MessageId(0)
 _NO_SEARCH: Final = SearchId(bytes(16))
@@ -44,6 +45,8 @@ class _Searched:
     asked: tuple[SystemId, ...] = ()
     likely: tuple[SystemId, ...] = ()
     """Those of them that could hold a task now, by their views."""
+    is_known: bool = False
+    """By the view of one of these, some machine surely holds one; otherwise their views may only be silent."""
     reason: Reason | None = None
     record: SearchRecord | None = None
 
@@ -97,7 +100,7 @@ def _plan_for(view: ModuleState, shape: Shape, tasks: int, /, *, waits: bool, no
     if in_held + searched.places > ahead:
         return plan
     if searched.likely and not ahead:
-        return replace(plan, is_sure=False)
+        return replace(plan, is_sure=False, is_known=searched.is_known)
     reasons = (*filter(None, (searched.reason,)), *why_not_linked(view, via=view.neighbors))
     return replace(plan, outcome=not_started, is_sure=not searched.asked, reasons=reasons)
 
@@ -119,10 +122,19 @@ def _searched(view: ModuleState, shape: Shape, tasks: int, /, *, asks: int, now:
         return _Searched(places=own.places, record=search.record)
     others = decide_others(view, search, verdict, own, now=now)
     asked, able = others.order[:asks], set(others.ranked)
+    likely = tuple(system for system in asked if system in able)
     return _Searched(
         places=own.places,
         asked=asked,
-        likely=tuple(system for system in asked if system in able),
+        likely=likely,
+        is_known=any(_surely_holds(view, need, system) for system in likely),
         reason=search.reason,
         record=search.record,
     )
+
+
+def _surely_holds(view: ModuleState, need: Need, system: SystemId) -> bool:
+    behind = view_behind(view, view.neighbors[system])
+    vector = behind.message.vector if behind is not None else EMPTY
+    surely, _ = fitting(need, view.updates.indexes.of(system, vector))
+    return bool(surely)

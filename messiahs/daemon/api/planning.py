@@ -76,6 +76,7 @@ def plan_document(plan: Plan, *, own: SystemId) -> Document:
         "at": time_document(plan.at),
         "outcome": plan.outcome.value,
         "is_sure": plan.is_sure,
+        "is_known": plan.is_known,
         "tdv": dict(plan.tdv.pairs),
         "requirement": plan.requirement,
         "tasks": plan.tasks,

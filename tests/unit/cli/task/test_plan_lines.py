@@ -28,9 +28,9 @@ def search(*order: dict[str, Any], **more: object) -> dict[str, Any]:
 
 def plan(**more: object) -> dict[str, Any]:
     document = {
-        "at": AT, "outcome": "start", "is_sure": True, "tdv": {}, "requirement": "", "tasks": 1, "descriptions": 1,
-        "ahead": 0, "after": [], "held": [], "search": None, "likely": [], "asks": 64, "reasons": [], "round": None,
-        "last_search": None, "machines": MACHINES,
+        "at": AT, "outcome": "start", "is_sure": True, "is_known": True, "tdv": {}, "requirement": "", "tasks": 1,
+        "descriptions": 1, "ahead": 0, "after": [], "held": [], "search": None, "likely": [], "asks": 64, "reasons": [],
+        "round": None, "last_search": None, "machines": MACHINES,
     }  # fmt: skip
     return document | more
 
@@ -95,7 +95,7 @@ def test_a_start_at_a_neighbor_that_does_not_say_whether_it_has_such_a_machine_i
     own = search(asked("home", "requirement_unmet"), asked("gate", "not_asked"))
     lost = {"text": '$site eq "mars" (not known of 3 machines)', "least": 0, "most": 1}
     machines = {**MACHINES, "known": 3, "least": 0, "most": 3, "lost": [lost]}
-    document = plan(is_sure=False, likely=["gate"], search=own, machines=machines)
+    document = plan(is_sure=False, is_known=False, likely=["gate"], search=own, machines=machines)
     lines = list(plan_lines(document))
     assert (
         lines[0] == "may start now: no machine shows all that it needs; gate, which may have one, would be asked first"

@@ -72,13 +72,20 @@ def ask_in(rig: Rig, **said: object) -> SchedRequest:
 def test_neighbors_that_show_room_would_be_asked_in_the_order_of_the_policy(rig: Rig, policy: ScriptedPolicy) -> None:
     policy.order = (PARENT, CHILD, SIBLING)
     found = plan(rig)
-    assert (found.outcome, found.is_sure) == (PlannedOutcome.START, False)
+    assert (found.outcome, found.is_sure, found.is_known) == (PlannedOutcome.START, False, True)
     assert order(found) == [(PARENT, "not_asked"), (CHILD, "not_asked"), (SIBLING, "not_asked")]
     assert found.likely == (PARENT, CHILD, SIBLING)
     assert found.search is not None
     assert found.search.order[0].why == "a parent that showed room on 1 machine 0.0 s ago; place 0"
     ((to, _),) = sent(rig.submit(), SchedRequest)
     assert to == PARENT
+
+
+def test_a_start_is_not_known_while_no_view_says_whether_a_machine_meets_the_requirement(rig: Rig) -> None:
+    found = plan(rig, requirement='$site eq "mars"')
+    assert (found.outcome, found.is_sure, found.is_known) == (PlannedOutcome.START, False, False)
+    rig.see(SIBLING, view(site="mars"))
+    assert plan(rig, requirement='$site eq "mars"').is_known
 
 
 def test_the_own_machine_grants_what_it_has_and_neighbors_would_be_asked_for_the_rest(rig: Rig) -> None:
