@@ -303,7 +303,7 @@ _SUBMIT = (
         "--gpus",
         type=_whole("gpus"),
         metavar="N",
-        help="GPUs that one task has for itself [none]: CUDA_VISIBLE_DEVICES has their numbers. Not enforced.",
+        help="GPUs that one task has for itself [none]: CUDA_VISIBLE_DEVICES names them. Enforced in sandboxes only.",
     ),
     click.option(
         "--use",

@@ -76,6 +76,8 @@ class MachineSettings:
     attributes: dict[str, Value] = field(default_factory=dict)
     counted: tuple[Counted, ...] = ()
     """Its GPUs, licences and other counted things, each of which is assigned to one task at a time."""
+    devices: dict[str, dict[int, tuple[str, ...]]] = field(default_factory=dict)
+    """The device files of counted things that have some, by the names of their kinds and their numbers."""
     maxima: Maxima = field(default_factory=Maxima)
     """The most memory, disk and run time that one task may have."""
     open_files: int | None = None

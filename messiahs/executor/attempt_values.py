@@ -66,6 +66,8 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     """Arguments of bubblewrap that show what the starter has unpacked for it; a daemon states none."""
     terminal: tuple[int, int] | None = None
     """The rows and columns of its terminal, to which its input is brought in frames; None: it has none."""
+    devices: tuple[str, ...] = ()
+    """The device files that it finds in its /dev in a sandbox: those of the counted things assigned to it."""
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):

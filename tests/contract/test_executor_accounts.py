@@ -15,12 +15,14 @@ import pytest
 from messiahs.core.interface.actions import EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Command
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.images import IMAGE_INPUT
 from messiahs.core.model.task_files import InputFile
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, root_of, start_of, starter_settings
 from tests.contract.task_files import Files, starter_files
+from tests.fake_devices import device_folder, make_device
 from tests.local_accounts import add_to_group, delete_account, made_account
 from tests.oci_images import image_of_this_machine
 
@@ -88,6 +90,23 @@ def test_a_task_has_the_account_and_its_groups_and_the_next_one_has_not(
         assert first <= int(await output_as(rig, 3, "", "id -u", inputs)) <= last
 
     files.play(act)
+
+
+def test_the_groups_of_the_account_open_devices_that_are_closed_to_others(files: Files, account: str) -> None:
+    with device_folder() as folder:
+        device = make_device(folder / "gpu0", mode=0o660)
+        shutil.chown(device, group=f"{account}-more")
+        settings = replace(files.settings, counted=("gpus",), devices={"gpus": {0: (str(device),)}})
+
+        async def act(rig: Rig) -> None:
+            command = Command(argv=("sh", "-c", f"head -c 3 {device} | wc -c"))
+            start = replace(start_of(1), command=command, assigned=(Counted(name="gpus", numbers=(0,)),))
+            for number, name, read in ((1, account, "3\n"), (2, "", "0\n")):
+                rig.executor.perform(replace(start, attempt=attempt_id(number), account=name))
+                await rig.end_of(number)
+                assert rig.output(number) == read
+
+        play_scene(act, lambda: executor_of(settings))
 
 
 def test_it_has_no_capability_and_can_gain_none(files: Files, account: str) -> None:

@@ -2,15 +2,19 @@
 
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.doctor.here import name_of
 from messiahs.client.connection import Document
+from messiahs.config.device_files import DeviceError, DeviceFile, device_at, problems_of_things
 from messiahs.config.settings import BUBBLEWRAP, OUTBOUND, PROCESS, SANDBOX, MachineSettings
 from messiahs.config.topology.isolation import problem_of_uids
+from messiahs.core.model.counted import GPUS
 from messiahs.core.model.task_limits import at_most_text
 from messiahs.daemon.host.contained import problems_of_shown
 from messiahs.executor.linux.cgroups.finding import Place, find_place
@@ -48,6 +52,7 @@ def check_isolation(patient: Patient) -> Iterator[Finding]:
         yield ok(
             "maxima", f"a task has at most {at_most_text(settings.machine.at_most)}: one that states more is denied"
         )
+    yield from _devices(settings.machine, owner)
     lacks = _groups_lacking(patient)
     if lacks:
         yield _limits(Place(problem=lacks))
@@ -86,6 +91,30 @@ def _isolation(patient: Patient, machine: MachineSettings, owner: int) -> Findin
     if machine.isolation == SANDBOX:
         return fail("isolation", f"{why}: the module does not start without sandboxes; {_REMEDY}")
     return _account(machine, f"{why}; {_REMEDY}")
+
+
+def _devices(machine: MachineSettings, owner: int) -> Iterator[Finding]:
+    """Say which device files of counted things are not there, or not open to tasks, and which GPUs have none."""
+    for name, number, problem in problems_of_things(machine.devices):
+        yield warn("devices", f"{name} {number} is not offered to tasks: {problem}")
+    named = {path for files in machine.devices.values() for paths in files.values() for path in paths}
+    for path in sorted(named):
+        # Others are reported above.
+        with suppress(DeviceError):
+            yield _device(device_at(path), owner)
+    has_sandboxes = machine.isolation == BUBBLEWRAP or (owner == 0 and machine.isolation != PROCESS)
+    if has_sandboxes and GPUS not in machine.devices and any(each.name == GPUS for each in machine.counted):
+        yield warn("devices", "gpus: tasks in sandboxes find no device of them: name the device files of each")
+
+
+def _device(device: DeviceFile, owner: int) -> Finding:
+    """Say whether tasks can open a device: those of root's module have no groups, and others those of its account."""
+    mode, is_own = f"{stat.S_IMODE(device.mode):03o}", owner != 0 and owner == os.geteuid()
+    if os.access(device.actual, os.R_OK | os.W_OK) if is_own else device.is_open_to_others:
+        return ok("devices", f"{device.named} is open to tasks")
+    whom = f"{name_of(owner)}, as which tasks run," if is_own else "tasks, which have no groups,"
+    remedy = 'change that with a rule of udev, such as MODE="0666"'
+    return warn("devices", f"{device.named} has the mode {mode}, with which {whom} cannot read and write it: {remedy}")
 
 
 def _boxes(machine: MachineSettings) -> Finding:

@@ -23,6 +23,7 @@ from messiahs.config.settings import (
 from messiahs.config.topology.neighbors import TlsPaths, module_settings
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Unit, Value
+from messiahs.core.model.counted import Counted
 from messiahs.core.model.counts import counted
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.task_limits import at_most_text, size_text
@@ -171,7 +172,7 @@ def _machine(machine: MachineSettings | None) -> str:
         return ""
     attributes = ", ".join(f"{name}={_shown(name, value)}" for name, value in sorted(machine.attributes.items()))
     console = f"console {machine.console_file}" if machine.console_file is not None else ""
-    counted = ", ".join(f"{each.name} {','.join(map(str, each.numbers)) or 'none'}" for each in machine.counted)
+    counted = ", ".join(f"{each.name} {_things(machine, each)}" for each in machine.counted)
     isolation = machine.isolation
     if isolation != PROCESS and (isolation or _has_chosen(machine)):
         first, last = machine.task_uids
@@ -183,6 +184,13 @@ def _machine(machine: MachineSettings | None) -> str:
     stated = at_most_text({name: value for name, value in bounds.items() if value is not None})
     most = f"at most {stated} for a task" if stated else ""
     return "; ".join(filter(None, (machine.probe, attributes, console, counted, most, isolation, lent)))
+
+
+def _things(machine: MachineSettings, counted: Counted, /) -> str:
+    """Show the numbers of counted things, each with its device files if it has some."""
+    files = machine.devices.get(counted.name, {})
+    shown = (f"{number} ({' '.join(files[number])})" if number in files else f"{number}" for number in counted.numbers)
+    return ",".join(shown) or "none"
 
 
 def _shown(name: str, value: Value) -> str:

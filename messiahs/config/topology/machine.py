@@ -69,7 +69,7 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
         attributes.update(_read_extensions(extensions, problems))
     console = _console(section, problems) if "console" in section.values else None
     isolation = read_isolation(section, problems)
-    counted = read_counted(section, problems)
+    counted, devices = read_counted(section, problems)
     check_attributes(section, problems, counted=counted)
     maxima, open_files = read_maxima(section, problems)
     return MachineSettings(
@@ -82,6 +82,7 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
         task_uids=isolation.task_uids,
         lends_account=isolation.lends_account,
         counted=counted,
+        devices=devices,
         maxima=maxima,
         open_files=open_files,
     )

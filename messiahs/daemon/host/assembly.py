@@ -33,6 +33,7 @@ from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.certificates.keeping import Certificates
 from messiahs.daemon.host.contained import Expected
+from messiahs.daemon.host.counted_things import offered_by
 from messiahs.daemon.host.host import Host, Parts
 from messiahs.daemon.host.members import LiveMembers
 from messiahs.daemon.host.randomness import SystemRandomness
@@ -128,7 +129,7 @@ class Assembly:
                 executor=executor,
                 probe=None if settings.machine is None else make_probe(settings.machine, self._tasks),
                 expected=_expected(settings, state),
-                counted=settings.machine.counted if settings.machine is not None else (),
+                counted=tuple if settings.machine is None else offered_by(settings.machine),
             )
         )
 
@@ -317,6 +318,7 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
         shown=machine.shown,
         task_uids=machine.task_uids,
         counted=tuple([things.name for things in machine.counted]),
+        devices=machine.devices,
         most_open_files=machine.open_files,
         hidden=() if settings.sockets is None else (str(settings.sockets.resolve()),),
     )

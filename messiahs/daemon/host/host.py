@@ -111,7 +111,7 @@ class Parts:
     executor: Executor | None = None
     probe: Probe | None = None
     expected: Expected = field(default_factory=Expected)
-    counted: tuple[Counted, ...] = ()
+    counted: Callable[[], tuple[Counted, ...]] = tuple
 
 
 class Host:

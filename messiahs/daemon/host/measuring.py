@@ -18,7 +18,7 @@ async def measure_periodically(
     executor: Executor,
     *,
     on_measured: Callable[[Measured], None],
-    counted: tuple[Counted, ...] = (),
+    counted: Callable[[], tuple[Counted, ...]] = tuple,
     period_seconds: float = _PERIOD_SECONDS,
 ) -> None:
     """Measure the machine, with its counted things, at once and then after each `period_seconds`.
@@ -33,8 +33,11 @@ async def measure_periodically(
 
 
 async def _measure(
-    probe: Probe, executor: Executor, counted: tuple[Counted, ...], on_measured: Callable[[Measured], None]
+    probe: Probe,
+    executor: Executor,
+    counted: Callable[[], tuple[Counted, ...]],
+    on_measured: Callable[[Measured], None],
 ) -> None:
     # A starter that replaces a lost one may contain tasks in another way.
     found = {**probe.measure().description(), "isolation": executor.isolation}
-    on_measured(Measured(sdv=SDV(sorted_pairs(found)), counted=counted))
+    on_measured(Measured(sdv=SDV(sorted_pairs(found)), counted=counted()))

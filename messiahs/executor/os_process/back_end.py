@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
 
+from messiahs.config.device_files import devices_for
 from messiahs.config.settings import BUBBLEWRAP, PROCESS
 from messiahs.core.interface.actions import (
     DiscardAttempt,
@@ -148,7 +149,7 @@ class OsProcessExecutor:
     def perform(self, action: ExecutorAction) -> None:
         """Accept an action; actions of one iteration of the event loop are sent together."""
         match action:
-            case StartAttempt() if text := why_not_started(action, self._hello):
+            case StartAttempt() if text := why_not_started(action, self._hello, devices=self._settings.devices):
                 self._report(AttemptEnded(attempt=action.attempt, cause=Cause.SPAWN_FAILED, text=text))
                 return
             case StartAttempt():
@@ -375,12 +376,14 @@ class OsProcessExecutor:
 
     def _start_of(self, action: StartAttempt) -> Start:
         archive = archive_of(action, self._settings.files)
+        devices = devices_for(action.assigned, self._settings.devices)
+        sees_others = not devices or self._isolation == PROCESS
         return Start(
             attempt=action.attempt,
             claim=action.claim,
             argv=with_modules(action.command.argv, action.command.env),
             # Last, so that no task takes what is not its own by a variable of that name.
-            env=(*action.command.env, *variables_for(action.assigned, self._settings.counted)),
+            env=(*action.command.env, *variables_for(action.assigned, self._settings.counted, sees_others=sees_others)),
             places=action.places,
             limit_ns=action.limit_ns,
             lease_until=self._boottime(action.lease_until),
@@ -393,4 +396,5 @@ class OsProcessExecutor:
             network=action.network,
             cwd=action.command.cwd,
             terminal=None if (size := action.command.terminal) is None else (size.rows, size.columns),
+            devices=devices,
         )

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from messiahs.config.device_files import Devices
 from messiahs.config.settings import BUBBLEWRAP, DEFAULT_TASK_UIDS, PROCESS
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import TASK_PATH
@@ -40,7 +41,8 @@ class StarterSettings:
     users and services (with bubblewrap: those of the system). If root starts it, a task in an own one has an account of
     `task_uids`, and all others have one together; else they have that of this process.
     Neither those of bubblewrap nor tasks with an account of the host see the folders `hidden` and those of the module.
-    `counted` are the kinds of counted things of the machine; tasks that have none of a kind are told so.
+    `counted` are the kinds of counted things of the machine; tasks that have none of a kind are told so. In sandboxes,
+    tasks find the `devices` of the things that are assigned to them, and no others.
     """
 
     directory: Path
@@ -56,6 +58,7 @@ class StarterSettings:
     network: str = "loopback"
     shown: tuple[str, ...] = ()
     counted: tuple[str, ...] = ()
+    devices: Devices = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
 
 

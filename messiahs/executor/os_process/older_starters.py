@@ -2,14 +2,19 @@
 
 from typing import Final
 
+from messiahs.config.device_files import Devices, devices_for
+from messiahs.config.settings import PROCESS
 from messiahs.core.interface.actions import StartAttempt
 from messiahs.executor.protocol.frames import Hello
 
 _STILL: Final = "the starter of an earlier release still runs tasks here: it has to end before tasks get other "
 
 
-def why_not_started(action: StartAttempt, hello: Hello | None) -> str:
-    """Return why an attempt must not be started by the starter that has greeted so; empty if it may be."""
+def why_not_started(action: StartAttempt, hello: Hello | None, *, devices: Devices) -> str:
+    """Return why an attempt must not be started by the starter that has greeted so; empty if it may be.
+
+    Counted things of the machine have these `devices`, which tasks without a sandbox see anyway.
+    """
     if hello is None:
         return ""
     if action.account and not hello.maps_accounts:
@@ -21,4 +26,6 @@ def why_not_started(action: StartAttempt, hello: Hello | None) -> str:
         return f"{_STILL}folders"
     if action.command.terminal is not None and not hello.has_terminals:
         return f"{_STILL}terminals"
+    if hello.isolation != PROCESS and not hello.shows_devices and devices_for(action.assigned, devices):
+        return f"{_STILL}devices"
     return f"{_STILL}networks" if action.network and not hello.narrows_networks else ""

@@ -91,7 +91,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     The accounts are ranges of numbers, each with its first and last one; a starter of an earlier release names `uid`
     alone, and none of them. `isolation` is how tasks are contained. Without `maps_accounts` it ignores
     the account of a start, as those of earlier releases do, without `narrows_networks` its network, and
-    without `shows_environments` its environment, and without `has_terminals` its terminal.
+    without `shows_environments` its environment, without `has_terminals` its terminal, and without `shows_devices` its
+    device files.
     """
 
     protocol: int
@@ -106,6 +107,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     narrows_networks: bool = False
     shows_environments: bool = False
     has_terminals: bool = False
+    shows_devices: bool = False
 
 
 class Read(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=19):

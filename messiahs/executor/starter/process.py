@@ -75,6 +75,7 @@ def serve(watch: Watch) -> int:
         narrows_networks=True,
         shows_environments=True,
         has_terminals=True,
+        shows_devices=True,
     )
     # The starter's objects have no cycles; collecting garbage among thousands of waiting attempts wastes time.
     gc.freeze()

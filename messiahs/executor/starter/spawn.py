@@ -24,7 +24,7 @@ from messiahs.executor.linux.cgroups.contract import Group
 from messiahs.executor.protocol.layout import WORK
 from messiahs.executor.starter.bubblewrap.boxes import Boxes, BoxFiles, note_start
 from messiahs.executor.starter.bubblewrap.outbound import Channel, enter_outbound, new_channel
-from messiahs.executor.starter.bubblewrap.view import WORK_SEEN
+from messiahs.executor.starter.bubblewrap.view import WORK_SEEN, device_arguments
 from messiahs.executor.starter.pool import Taken
 from messiahs.executor.starter.staging import StagingError, is_quick, stage
 
@@ -178,7 +178,8 @@ class Spawner:
         if self.boxes is None:
             return None
         variables = self.environment(start, WORK_SEEN)
-        return self.boxes.files(work, variables, status=status, limit=start.network, shown=start.shown, cwd=start.cwd)
+        shown = (*start.shown, *device_arguments(start.devices))
+        return self.boxes.files(work, variables, status=status, limit=start.network, shown=shown, cwd=start.cwd)
 
     def _fork(
         self,

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace as replaced
 
 from messiahs.core.interface.attempts import AttemptEnded
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.counted import Counted
 from messiahs.executor.attempt_values import Known, Start
 from messiahs.executor.contract import ExecutorEvent
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.os_process.older_starters import why_not_started
 from messiahs.executor.protocol.frames import PROTOCOL, Ask, FrameReader, Hello, ToDaemon, ToStarter, encode_frames
 from messiahs.executor.protocol.identity import SOCKET
 from tests.contract.executor_rig import OFFSET_NS, attempt_id, start_of
@@ -41,6 +44,17 @@ class OlderStarter:
                     elif isinstance(message, Ask):
                         say(Known(number=message.number, queued=(), running=(), ended=()))
         writer.close()
+
+
+def test_a_task_with_devices_waits_for_a_starter_that_shows_them() -> None:
+    devices = {"gpus": {0: ("/dev/nvidia0",)}}
+    hello = Hello(protocol=PROTOCOL, pid=1, attempts_root="/", degraded="", has_rebooted=False, isolation="sandbox")
+    start = replace(start_of(1), assigned=(Counted(name="gpus", numbers=(0,)),))
+    assert why_not_started(start, hello, devices=devices).endswith("get other devices")
+    assert why_not_started(start, hello, devices={}) == ""
+    assert why_not_started(start_of(1), hello, devices=devices) == ""
+    for greeting in (replaced(hello, isolation="process"), replaced(hello, shows_devices=True)):
+        assert why_not_started(start, greeting, devices=devices) == ""
 
 
 @pytest.mark.parametrize(

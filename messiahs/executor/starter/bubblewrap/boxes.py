@@ -136,8 +136,8 @@ class Boxes:
             more = shown
             # An absolute path replaces the other one; bubblewrap warns of a second --chdir.
             more += ("--chdir", os.path.join(WORK_SEEN, cwd) if cwd else WORK_SEEN)  # noqa: PTH118 - once per task
-            text = "\0".join((*self.arguments, *apart, *more, "--bind", work, WORK_SEEN, "--remount-ro", "/", *own, ""))
-            arguments = _in_memory(os.fsencode(text))
+            more += ("--bind", work, WORK_SEEN, "--remount-ro", "/dev", "--remount-ro", "/")
+            arguments = _in_memory(os.fsencode("\0".join((*self.arguments, *apart, *more, *own, ""))))
             opened.callback(os.close, arguments)
             # Each bubblewrap reads the filter from its beginning.
             program_file = self.strict_filter if network == "none" else self.filter

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.device_files import device_at
 from messiahs.core.model.environments import SHOWN_LETTERS
 from messiahs.executor.starter.sandbox.environments import BESIDE
 from messiahs.executor.starter.sandbox.places import mounted
@@ -43,7 +44,10 @@ class BoxView:
 
 
 def view_arguments(view: BoxView) -> tuple[str, ...]:
-    """Return the arguments that make a view; only the working directory and the end are missing. Raises `OSError`."""
+    """Return the arguments that make a view; only what a task has of its own, and the end, are missing.
+
+    Raises `OSError`.
+    """
     folders = shown_in_boxes(view)
     arguments: list[str] = []
     for folder in folders:
@@ -55,7 +59,7 @@ def view_arguments(view: BoxView) -> tuple[str, ...]:
         arguments += ("--dir", f"/{name}")
     # Else a task could lower what makes it a likelier victim of lack of memory than the module.
     arguments += ("--proc", "/proc", "--remount-ro", "/proc")
-    arguments += ("--dev", "/dev", *_TEMPORARY, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108 - that of the box
+    arguments += ("--dev", "/dev", *_TEMPORARY, "/dev/shm")  # noqa: S108 - that of the box
     arguments += (*_TEMPORARY, "/tmp")  # noqa: S108 - as above
     is_there = any(f"{folder}/".startswith(f"{_VAR_TMP}/") for folder in folders)
     if is_there or (_is_below(_VAR_TMP, folders) and os.path.isdir(_VAR_TMP)):  # noqa: PTH112 - strings
@@ -106,6 +110,17 @@ def environment_arguments(view: BoxView, source: str, place: str, /) -> tuple[st
     if _is_below(_VAR_TMP, (actual,)) and os.path.isdir(_VAR_TMP):  # noqa: PTH112 - strings
         arguments += (*_TEMPORARY, _VAR_TMP)
     return (*arguments, "--ro-bind", source, actual + place[len(above) :], "--remount-ro", actual)
+
+
+def device_arguments(devices: Iterable[str]) -> Iterator[str]:
+    """Yield the arguments that show devices of the machine, in a /dev that can still be changed.
+
+    Raises `DeviceError`.
+    """
+    for device in map(device_at, devices):
+        yield from ("--dev-bind", device.actual, device.actual)
+        if device.named != device.actual:
+            yield from ("--symlink", device.actual, device.named)
 
 
 def _covering(places: Iterable[str]) -> Iterator[str]:

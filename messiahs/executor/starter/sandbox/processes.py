@@ -2,8 +2,8 @@
 
 A slot belongs to one account, number by number of the range that the administrator gives, or to an account of the
 host that the policy names. It is used again once the kernel has shown that none of its processes is left, and
-everything that its task could write to is gone, for tasks with the same network. One with an image, connections or an
-account of the host ends.
+everything that its task could write to is gone, for tasks with the same network. One with an image, connections,
+devices or an account of the host ends.
 """
 
 import os
@@ -15,6 +15,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from messiahs.config.device_files import device_at
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.terms import narrower_of
 from messiahs.executor.attempt_values import Start
@@ -127,7 +128,10 @@ class SandboxedProcesses:
             # Its origin reads this, and need not know the name.
             text = f"the account that the machine's policy gives the task cannot be used: {account}"
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
-        return self._slots.take(Special(archive=archive, account=account, network=self._narrowed(start)))
+        devices = tuple(map(device_at, start.devices))
+        return self._slots.take(
+            Special(archive=archive, account=account, network=self._narrowed(start), devices=devices)
+        )
 
     def _narrowed(self, start: Start) -> str:
         """Return the network of a task if it is narrower than the machine's, which none exceeds; else empty."""

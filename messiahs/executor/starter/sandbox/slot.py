@@ -44,7 +44,7 @@ class Slot:
     archive: str = ""
     """The image or environment that its task sees; empty: none."""
     is_for_one: bool = False
-    """Whether it was opened for one attempt, with an image, environment or account of the host that a policy names."""
+    """Whether it was opened for one attempt, with an image, environment, devices or account of the host."""
     reaches: str = ""
     """The network of its tasks, if it is narrower than the machine's; empty: that one."""
     held: Held | None = None

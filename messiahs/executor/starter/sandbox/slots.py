@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
+from messiahs.config.device_files import DeviceFile
 from messiahs.config.settings import OUTBOUND
 from messiahs.executor.linux.local_accounts import LocalAccount, Ranges
 from messiahs.executor.linux.strays import Children
@@ -52,11 +53,12 @@ class Special:
     archive: Unpacked | None = None
     account: LocalAccount | None = None
     network: str = ""
+    devices: tuple[DeviceFile, ...] = ()
 
     @property
     def is_for_one(self) -> bool:
         """Whether no other attempt can have the slot."""
-        return self.archive is not None or self.account is not None
+        return self.archive is not None or self.account is not None or bool(self.devices)
 
 
 class Slots:
@@ -64,7 +66,8 @@ class Slots:
 
     `_slots` has every slot whose zygote is not reaped yet, by the zygote's number; `_idle` those that take an attempt,
     by their narrower network or, with the machine's, the empty text; `_free` the numbers of all others, the lowest
-    first. A slot with an image, an environment or an account of the host has one attempt, and is never idle.
+    first. A slot with an image, an environment, devices or an account of the host has one attempt, and is never
+    idle.
     """
 
     def __init__(self, site: Site, *, pool: Pool, children: Children, images: Images) -> None:
@@ -112,7 +115,7 @@ class Slots:
         return idle[-1].uid
 
     def take(self, special: Special) -> Slot:
-        """Return a slot for an attempt, with an archive or an account of the host a new one. Raises `OSError`."""
+        """Return a slot for an attempt, a new one if nobody else can have it. Raises `OSError`."""
         idle = self._idle[special.network]
         return idle.pop() if idle and not special.is_for_one else self._room_for(special)
 
@@ -236,6 +239,8 @@ class Slots:
             view = replace(view, image=archive.root)
         if special.account is not None:
             view = replace(view, hidden=self._site.hidden)
+        if special.devices:
+            view = replace(view, devices=special.devices)
         if special.network:
             server = NAME_SERVER if special.network == OUTBOUND else ""
             view = replace(view, resolves_names=False, name_server=server)

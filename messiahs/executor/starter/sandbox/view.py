@@ -3,11 +3,12 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from messiahs.config.device_files import DeviceFile
 from messiahs.executor.linux.local_accounts import LocalAccount
 from messiahs.executor.linux.namespaces import (
     BIND,
@@ -77,6 +78,8 @@ class View:
     """Folders of the machine that tasks see empty, whatever they see around them."""
     environment: Bound | None = None
     """What tasks see besides."""
+    devices: tuple[DeviceFile, ...] = ()
+    """Devices of the machine that they find in their /dev besides those of every task."""
 
 
 def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
@@ -100,7 +103,7 @@ def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
     elif view.resolves_names:
         _show_resolver(view)
     _make_accounts(view, account)
-    _make_devices(f"{view.base}/dev")
+    _make_devices(f"{view.base}/dev", view.devices)
     # Else a task could lower what makes it a likelier victim of lack of memory than the module.
     mount("proc", f"{view.base}/proc", kind="proc", flags=SAFE | NO_EXECUTION | READ_ONLY, options="hidepid=2")
     mount(slot_folder, view.base + TASK, flags=BIND)
@@ -251,13 +254,15 @@ def resolver_text(name_server: str) -> Resolver | None:
     return Resolver(place=str(source), text="\n".join((f"nameserver {name_server}", *kept, "")))
 
 
-def _make_devices(folder: str) -> None:
+def _make_devices(folder: str, assigned: Iterable[DeviceFile]) -> None:
     mount("dev", folder, kind="tmpfs", flags=NO_SET_UID | NO_EXECUTION, options="size=64k,mode=755")
     for name in _DEVICES:
         if Path("/dev", name).exists():
-            Path(folder, name).touch()
-            mount(f"/dev/{name}", f"{folder}/{name}", flags=BIND)
-            mount("none", f"{folder}/{name}", flags=BIND | REMOUNT | NO_SET_UID | NO_EXECUTION)
+            _show_device(folder, f"/dev/{name}")
+    for device in assigned:
+        _show_device(folder, device.actual)
+        if device.named != device.actual:
+            _place_of_device(folder, device.named).symlink_to(device.actual)
     for name, target in _LINKS.items():
         Path(folder, name).symlink_to(target)
     for name in ("pts", "shm"):
@@ -265,6 +270,20 @@ def _make_devices(folder: str) -> None:
     options = "newinstance,ptmxmode=0666,mode=0620"
     mount("devpts", f"{folder}/pts", kind="devpts", flags=NO_SET_UID | NO_EXECUTION, options=options)
     mount("none", folder, flags=BIND | REMOUNT | READ_ONLY | NO_SET_UID | NO_EXECUTION)
+
+
+def _show_device(folder: str, device: str) -> None:
+    place = _place_of_device(folder, device)
+    place.touch()
+    mount(device, str(place), flags=BIND)
+    mount("none", str(place), flags=BIND | REMOUNT | NO_SET_UID | NO_EXECUTION)
+
+
+def _place_of_device(folder: str, path: str) -> Path:
+    """Return the place of a path below /dev in the folder that tasks see there, with the folders above it."""
+    place = Path(folder, path.removeprefix("/dev/"))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 def _make_accounts(view: View, account: LocalAccount) -> None:

@@ -11,6 +11,8 @@ from messiahs.cli.doctor.findings import Finding, Level, Patient
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace
 from messiahs.config.settings import MachineSettings, ModuleSettings
+from messiahs.core.model.counted import Counted
+from tests.fake_devices import device_folder, make_device
 from tests.old_linux import be_on_old_linux
 from tests.unit.executor.apart import in_own_process
 
@@ -76,3 +78,33 @@ def test_a_folder_to_show_that_is_not_there_is_named(tmp_path: Path) -> None:
         Level.WARN,
         "`show` names /nonexistent, which is not there: tasks do not see it",
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "level", "text"),
+    [(0o666, Level.OK, "is open to tasks"), (0o660, Level.WARN, "has the mode 660, with which tasks")],
+)
+def test_the_mode_of_a_device_decides_whether_tasks_can_open_it(
+    tmp_path: Path, mode: int, level: Level, text: str
+) -> None:
+    with device_folder() as folder:
+        device = make_device(folder / "gpu0", mode=mode)
+        finding = found(tmp_path, "devices", machine=MachineSettings(devices={"gpus": {0: (str(device),)}}))
+        assert finding.level is level
+        assert finding.text.startswith(f"{device} {text}")
+
+
+def test_a_thing_whose_device_is_missing_is_named(tmp_path: Path) -> None:
+    machine = MachineSettings(devices={"gpus": {2: ("/dev/not-there",)}})
+    finding = found(tmp_path, "devices", machine=machine)
+    assert (finding.level, finding.text) == (
+        Level.WARN,
+        "gpus 2 is not offered to tasks: /dev/not-there: No such file or directory",
+    )
+
+
+def test_gpus_of_a_machine_with_sandboxes_need_device_files(tmp_path: Path) -> None:
+    gpus = Counted(name="gpus", numbers=(0,))
+    finding = found(tmp_path, "devices", machine=MachineSettings(isolation="bubblewrap", counted=(gpus,)))
+    assert finding.level is Level.WARN
+    assert "tasks in sandboxes find no device of them" in finding.text

@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from messiahs.config.settings import MachineSettings
+from messiahs.config.topology.differences import topology_differences
 from messiahs.config.topology.reading import load_topology
+from messiahs.config.topology.topology import Topology
 from messiahs.core.model.counted import Counted
 from messiahs.errors import TopologyError
 
@@ -18,10 +21,14 @@ systems:
 """
 
 
-def machine(folder: Path, keys: str) -> MachineSettings:
+def topology(folder: Path, keys: str) -> Topology:
     file = folder / "pact.yaml"
     file.write_text(_TOPOLOGY.format(keys=keys))
-    (system,) = load_topology(file).systems
+    return load_topology(file)
+
+
+def machine(folder: Path, keys: str) -> MachineSettings:
+    (system,) = topology(folder, keys).systems
     assert system.machine is not None
     return system.machine
 
@@ -33,6 +40,24 @@ def test_a_list_has_the_numbers_and_a_count_stands_for_those_from_0_on(tmp_path:
         Counted(name="licences", numbers=(0, 1, 2)),
         Counted(name="spare", numbers=()),
     )
+
+
+def test_a_mapping_has_the_numbers_with_their_device_files_which_the_settings_keep(tmp_path: Path) -> None:
+    gpus = "gpus: {3: [/dev/nvidia3, /dev/nvidiactl], 0: [/dev/nvidia0, /dev/nvidiactl]}"
+    found = machine(tmp_path, f"counted: {{{gpus}, licences: 3}}")
+    assert found.counted[0] == Counted(name="gpus", numbers=(0, 3))
+    assert found.devices == {"gpus": {3: ("/dev/nvidia3", "/dev/nvidiactl"), 0: ("/dev/nvidia0", "/dev/nvidiactl")}}
+    assert msgspec.json.decode(msgspec.json.encode(found), type=MachineSettings) == found
+
+
+def test_changed_device_files_are_a_difference_between_two_files(tmp_path: Path) -> None:
+    old, new = (
+        topology(tmp_path, f"slots: 1, counted: {{gpus: {gpus}, licences: 1}}")
+        for gpus in ("[0, 1]", "{0: [/dev/gpu0, /dev/control], 1: [/dev/gpu1]}")
+    )
+    (found,) = topology_differences(old, new).changed["cs"]
+    assert found.old == "proc; slots=1; gpus 0,1, licences 0"
+    assert found.new == "proc; slots=1; gpus 0 (/dev/gpu0 /dev/control),1 (/dev/gpu1), licences 0"
 
 
 def test_a_machine_has_none_unless_the_file_names_them(tmp_path: Path) -> None:
@@ -49,6 +74,13 @@ def test_a_machine_has_none_unless_the_file_names_them(tmp_path: Path) -> None:
         ("counted: {gpus: 257}", "is neither a count"),
         ("counted: {gpus: [0, 0]}", "different numbers"),
         ("counted: {gpus: [0, 70000]}", "from 0 to 65535"),
+        ("counted: {gpus: {0: /dev/nvidia0}}", "gpus: 0: `/dev/nvidia0` is no list of 1 to 32 device files"),
+        ("counted: {gpus: {0: []}}", "is no list of 1 to 32 device files"),
+        ("counted: {gpus: {0: [1]}}", "is no list of 1 to 32 device files"),
+        ("counted: {gpus: {zero: [/dev/nvidia0]}}", "is neither a count"),
+        ("counted: {gpus: {70000: [/dev/nvidia0]}}", "from 0 to 65535"),
+        ("counted: {gpus: {0: [nvidia0]}}", "gpus: 0: `nvidia0` is not the absolute path of a device file below /dev"),
+        ("counted: {gpus: {0: [/dev/nvidia0, /dev/mem]}}", "`/dev/mem` gives access to the memory"),
         ("counted: {GPUs: 2}", "a name has small letters"),
         (f"counted: {{{'g' * 33}: 2}}", "at most 32"),
         ("counted: {slots: 2}", "it is an attribute of every machine or task"),
