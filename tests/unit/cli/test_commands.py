@@ -47,7 +47,13 @@ def test_the_help_says_how_each_limit_of_a_task_ends_it(word: str, capsys: pytes
     assert max(map(len, text.splitlines())) <= 80
     # Each option is on a line of its own, with its text beside it and below.
     options = dict(part.split(" ", 1) for part in text.split("\n  --")[1:])
-    said = {"mem": "memory_limit", "disk": "disk_limit", "time": "time_limit", "cpus": "slowed", "gpus": "Not enforced"}
+    said = {
+        "mem": "memory_limit",
+        "disk": "disk_limit",
+        "time": "time_limit",
+        "cpus": "slowed",
+        "gpus": "in sandboxes only",
+    }
     assert [name for name, end in said.items() if end not in " ".join(options[name].split())] == []
 
 
