@@ -182,6 +182,8 @@ class ModuleSettings:
     """It stands for all systems below it, whose names do not leave it (`reach: proxy`)."""
     borders: tuple[str, ...] = ()
     """Borders behind which it is, as far as the topology file or the token that it joined with names them."""
+    has_joined: bool = False
+    """It joined with a token, so no topology file lists its links."""
     byte_limits: ByteSettings = field(default_factory=ByteSettings)
     connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     siblings: int = SIBLINGS

@@ -95,3 +95,25 @@ def test_a_system_that_has_lost_its_key_joins_with_a_certificate_for_a_new_one(a
     assert (xinu.directory / "certificate.pem").read_bytes() == certificate.read_bytes() != before
     done = office.run("run", *on("xinu"), "--", "echo", "back")
     assert done.stdout == "back\n", done.stderr
+
+
+def test_a_removed_module_that_joined_with_a_token_is_told_to_get_another_one(asking_campus: Campus) -> None:
+    xinu = asking_campus.newcomer("xinu")
+    xinu.joined(asking_campus.token(), asking_campus.address)
+    asking_campus.waits_for("xinu")
+    asking_campus.decide("approve", "xinu")
+    eventually(lambda: asking_campus.machines("up") == 2, lambda: xinu.told)
+    removed = asking_campus.federation.run("module", "remove", "xinu")
+    assert removed.returncode == 0, removed.stderr
+
+    def notes() -> list[str]:
+        with xinu.client() as client:
+            return [str(each) for each in client.module()["notes"] if "has ended" in each]
+
+    eventually(notes)
+    (note,) = notes()
+    assert note.startswith("the link with its parent cs has ended (")
+    assert note.endswith("): `messiahs module parent add` with a new token of cs adds it again")
+    told = xinu.run("doctor").stdout
+    assert note in told
+    assert "topology apply" not in told

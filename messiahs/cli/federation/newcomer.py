@@ -160,6 +160,7 @@ def _settings(newcomer: Newcomer, token: JoinToken, *, directory: Path, paths: T
         raise ClientError("\n".join(f"{_COMMAND_LINE}: {problem}" for problem in problems), code=USAGE) from error
     addresses = {str(token.parent): token.address, newcomer.name: newcomer.listen}
     settings = module_settings(topology, newcomer.name, addresses=addresses, state_directory=directory, tls=paths)
+    settings = replace(settings, has_joined=True)
     if ROLES[token.role] is Relation.CHILD:
         return replace(settings, borders=token.borders)
     # No topology file has siblings without a parent.

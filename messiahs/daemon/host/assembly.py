@@ -285,6 +285,7 @@ def _expected(settings: ModuleSettings, state: ModuleState) -> Expected:
         is_default=settings.machine is not None and settings.machine.isolation == AUTOMATIC,
         refuses_sites=state.identity.keeps_account and bool(state.identity.apart),
         shown=settings.machine.shown if settings.machine is not None else (),
+        has_joined=settings.has_joined,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a module says, in its log and in `module list`, of how its tasks are contained."""
+"""What a module says of how its tasks are contained, in its log and in `module list`, and what its notes need."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ class Expected:
     refuses_sites: bool = False
     """Whether it has neighbors at other sites, whose tasks may not run outside of sandboxes here."""
     shown: tuple[str, ...] = ()
+    has_joined: bool = False
+    """Whether it joined with a token, so that no topology file lists its links."""
 
 
 def notes_of(found: Containment | None, expected: Expected) -> list[str]:

@@ -198,7 +198,7 @@ class Host:
             notes.append(f"it places no task until {until}, because tasks of before the older copy may still run")
         notes += filter(None, [self._parts.tls.note()])
         notes += notes_of(self.containment, self._parts.expected)
-        notes += membership_notes(self.module)
+        notes += membership_notes(self.module, has_joined=self._parts.expected.has_joined)
         unlinked = queries.why_unlinked(self.module.state)
         return [*notes, *(f"no link with {neighbor}: {text}" for neighbor, text in unlinked.items())]
 

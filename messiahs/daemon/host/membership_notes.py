@@ -10,8 +10,11 @@ from messiahs.daemon.storage.documents import time_document
 from messiahs.trace.record.recorder import RecordedModule
 
 
-def membership_notes(module: RecordedModule) -> Iterator[str]:
-    """Yield a line for the drain, now or announced, the owner's dial, parents in a cycle or lost, and who leaves."""
+def membership_notes(module: RecordedModule, *, has_joined: bool) -> Iterator[str]:
+    """Yield a line for the drain, now or announced, the owner's dial, parents in a cycle or lost, and who leaves.
+
+    `has_joined` says that the module joined with a token, so that another one brings a lost parent back.
+    """
     drain = queries.drain_of(module.state)
     if drain is not None:
         until = "" if drain.deadline is None else f", deadline {time_document(drain.deadline)}"
@@ -30,8 +33,10 @@ def membership_notes(module: RecordedModule) -> Iterator[str]:
         yield f"its parent {parent} is also below it: {advice}"
     for parent, why in queries.lost_parents(module.state).items():
         because = f" ({why})" if why else ""
-        again = "`messiahs topology apply FILE` adds it again"
-        yield f"the link with its parent {parent} has ended{because}, and its topology file lists {parent}: {again}"
+        again = f", and its topology file lists {parent}: `messiahs topology apply FILE` adds it again"
+        if has_joined:
+            again = f": `messiahs module parent add` with a new token of {parent} adds it again"
+        yield f"the link with its parent {parent} has ended{because}{again}"
     for row in queries.removed_from(module.state).values():
         if not row.is_ended:
             on_link = queries.remaining_with(module.state, row.system)
