@@ -275,8 +275,8 @@ def _waited(inbox: Inbox, module: ModuleClient, task: str) -> Document:
     while not is_final(document := module.wait(task, timeout=pause_seconds)):
         pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
         lines = tuple(delay_lines([document]))
-        # Numbers in the reasons, such as a remaining time, change all the time.
-        what, now = _DIGITS.sub("", "".join(why_delayed(document))), time.monotonic()
+        # Numbers in the reasons, such as a remaining time, change all the time, as does the order of the neighbors.
+        what, now = "\n".join(sorted(_DIGITS.sub("", each) for each in why_delayed(document))), time.monotonic()
         if not lines or now < reported.get(what, now):
             continue
         reported[what] = now + _AGAIN_SECONDS

@@ -47,3 +47,30 @@ def test_run_reports_a_delay_once_and_again_when_its_reason_changes(tmp_path: Pa
             assert (tmp_path / "stderr").read_text() == both
         finally:
             process.kill()
+
+
+def test_run_reports_refusals_once_in_whatever_order_the_neighbors_were_asked(
+    tmp_path: Path, start_peer: StartPeer
+) -> None:
+    refusals = [
+        {"module": name, "code": "no_match", "text": text} for name, text in (("b2", "too small"), ("c3", "too old"))
+    ]
+    waiting = {"id": "left.1", "state": "executing", "substate": "queued"}
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/wait": {**waiting, "reasons": refusals}, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "true"]
+    printed = tmp_path / "stderr"
+    with printed.open("w") as stderr, subprocess.Popen(command, stderr=stderr, stdin=subprocess.DEVNULL) as process:
+        try:
+            eventually(lambda: printed.read_text().endswith("  Ctrl-C cancels it\n"))
+            first = printed.read_text()
+            assert first.index("too small") < first.index("too old")
+            peer.by_path["/wait"] = {**waiting, "reasons": refusals[::-1]}
+            asked = len(peer.asked)
+            eventually(lambda: len(peer.asked) > asked + 4)
+            peer.by_path["/wait"] = {**STAGING, "state": "finished", "exit_code": 0}
+            assert process.wait() == 0
+            assert printed.read_text() == first
+        finally:
+            process.kill()
