@@ -1,13 +1,14 @@
 """The local API for the audit log: what crossed the links with neighbors under another administration."""
 
-import asyncio
 import re
+from functools import partial
 from typing import Final
 
 from aiohttp import web
 
 from messiahs.core import queries
 from messiahs.core.interface.audit_row import AuditRow, CrossedTasks
+from messiahs.daemon.api.paced_handlers import InThread
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import refusal
 from messiahs.daemon.host.host import Host
@@ -33,7 +34,7 @@ class AuditApi:
         after = request.query.get("after", "0")
         if not _NUMBER.fullmatch(after):
             return refusal(400, "`after` is no number of a row")
-        stored = await asyncio.to_thread(self._host.store.audit_page, int(after))
+        stored = await InThread(partial(self._host.store.audit_page, int(after)))
         unstored = queries.unstored_audit_rows(self._host.module.state)
         rows = [unstored.get(row.number, row) for row in stored]
         if not rows:

@@ -13,7 +13,7 @@ from messiahs.core.interface.events import AnswerTo, CleanRequested
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.api.connection_limits import have_alone
-from messiahs.daemon.api.paced_handlers import in_thread
+from messiahs.daemon.api.paced_handlers import InThread
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, caller_of, refusal, user_of
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, each_of, in_turn
@@ -116,7 +116,7 @@ class CleanApi:
     async def _older(self, request: web.Request, seconds: float, *, after: int) -> tuple[list[Found], int]:
         """Return a page of the user's own submissions that ended so long ago, and the number of the last one read."""
         last = queries.submission_numbered(self._host.module.state, after) if after else None
-        page = await in_thread(partial(self._host.store.submissions, after=last))
+        page = await InThread(partial(self._host.store.submissions, after=last))
         before = self._host.clock.now() - int(seconds * SECOND)
         mine = ((row, task) for row, task in page if row.user == user_of(request))
         read = ((row, task) for row, task in mine if row.ended_at is not None and row.ended_at <= before)

@@ -25,7 +25,7 @@ from aiohttp.web_server import Server
 
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.daemon.api.malformed_requests import as_user
-from messiahs.daemon.api.paced_handlers import PacedHandler
+from messiahs.daemon.api.paced_handlers import paced
 from messiahs.daemon.api.user_names import UserNames
 from messiahs.daemon.host.user_turns import UserTurns
 
@@ -114,7 +114,7 @@ class ConnectionGate:
         try:
             connection.user = await self._name_of(connection.uid)
             async with self._memory_for(request, connection.uid):
-                return await PacedHandler(handler(request), connection.uid, self.turns)
+                return await paced(handler(request), connection.uid, turns=self.turns)
         finally:
             connection.end()
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
+from messiahs.daemon.api.paced_handlers import InThread
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import refusal, uid_of, user_of
 from messiahs.daemon.audit.reading import Filter, Reading
@@ -19,25 +20,8 @@ _PIECE_LINES: Final = 4_096
 """Lines that are read at once; another request is served in between."""
 _FOLLOW_SECONDS: Final = 0.5
 _LOOK_SECONDS: Final = 0.05
-"""Time between two reads for all followers of one account: with many followers each gets its lines later."""
+"""Time before each read of a follower, one after the other: with many of one account each gets its lines later."""
 _TIME: Final = re.compile(r"[0-9:TZ.-]{0,32}")
-
-
-class ReadingTurns:
-    """Turns of requests that read the log (mutable): one reads at a time, and accounts alternate."""
-
-    def __init__(self) -> None:
-        self._of_all = asyncio.Lock()
-        self._of_one: dict[int, asyncio.Lock] = {}
-        """By account; kept once an account has used it."""
-
-    @asynccontextmanager
-    async def turn(self, uid: int, *, pause_seconds: float) -> AsyncIterator[None]:
-        """Wait until an account may read within the block; only its own next request waits for the pause after it."""
-        async with self._of_one.setdefault(uid, asyncio.Lock()):
-            async with self._of_all:
-                yield
-            await asyncio.sleep(pause_seconds)
 
 
 class DecisionsApi:
@@ -45,7 +29,8 @@ class DecisionsApi:
 
     def __init__(self, host: Host, folder: Path) -> None:
         self._host, self._folder = host, folder
-        self._turns = ReadingTurns()
+        self._looks: dict[int, asyncio.Lock] = {}
+        """Of the request of each account that reads; kept once an account has used it."""
 
     def routes(self) -> list[web.RouteDef]:
         """Return the path and its handler."""
@@ -82,8 +67,9 @@ class DecisionsApi:
     ) -> None:
         lines, is_last = reading.more(), False
         while not is_last:
-            async with self._turns.turn(uid, pause_seconds=pause_seconds):
-                piece, is_last = await asyncio.to_thread(_piece, lines)
+            async with self._looks.setdefault(uid, asyncio.Lock()):
+                await asyncio.sleep(pause_seconds)
+                piece, is_last = await InThread(partial(_piece, lines))
             if piece:
                 await response.write(piece)
 

@@ -11,7 +11,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.origin.array_members import tdv_of
 from messiahs.core.origin.waiting import Round
 from messiahs.core.vectors.vectors import Vector
-from messiahs.daemon.api.paced_handlers import in_thread
+from messiahs.daemon.api.paced_handlers import InThread
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, reason_document, time_document
@@ -50,7 +50,7 @@ class Explanations:
         found = self._machines.get((tdv, requirement))
         if found is None:
             known = queries.known_machines(self._host.module.state)
-            found = await in_thread(partial(machines_document, tdv, requirement, known))
+            found = await InThread(partial(machines_document, tdv, requirement, known))
             if len(self._machines) == SHAPE_LIMIT:
                 self._machines.clear()
             self._machines[tdv, requirement] = found

@@ -10,6 +10,7 @@ from messiahs.core import queries
 from messiahs.core.interface.messages import Substate
 from messiahs.core.model.ids import TaskId
 from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.paced_handlers import paced
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.endings import EndedPage
 from messiahs.daemon.host.host import Host
@@ -29,8 +30,8 @@ class FollowedMembers:
     The pieces of a member are in their order, and an empty one is its end; those of several members are mixed.
     """
 
-    def __init__(self, host: Host, logs: Logs, found: Found, *, name: str) -> None:
-        self._host, self._logs, self._found, self._name = host, logs, found, name
+    def __init__(self, host: Host, logs: Logs, found: Found, *, name: str, uid: int) -> None:
+        self._host, self._logs, self._found, self._name, self._uid = host, logs, found, name, uid
         self._tasks = Tasks(host)
         self._pieces: asyncio.Queue[tuple[int, bytes] | None] = asyncio.Queue(_WAITING_PIECES)
         self._followed: dict[int, asyncio.Task[None]] = {}
@@ -40,7 +41,7 @@ class FollowedMembers:
 
     async def pieces(self) -> AsyncGenerator[tuple[int, bytes], None]:
         """Yield all pieces until the last member has ended."""
-        self._jobs.begin(self._read_all())
+        self._jobs.begin(paced(self._read_all(), self._uid, turns=self._host.driver.users))
         try:
             while (piece := await self._pieces.get()) is not None:
                 yield piece
@@ -63,9 +64,8 @@ class FollowedMembers:
         while any(self._is_awaited):
             self._follow_running()
             page = await self._host.endings.after(page.cursor, _LOOK_SECONDS)
-            await self._tasks.read_ahead(self._found.id)
             for looked, number in enumerate(self._perhaps_ended(page), start=1):
-                now = self._tasks.find(f"{self._found.id}.{number}")
+                now = await self._tasks.look_up(f"{self._found.id}.{number}")
                 if now is None or now.is_final:
                     self._is_awaited[number] = False
                 if now is not None and now.is_final and number not in self._followed:

@@ -17,7 +17,7 @@ from messiahs.core.origin.retry import has_failed
 from messiahs.daemon.api.connection_limits import end_with_client
 from messiahs.daemon.api.followed_members import FollowedMembers, to_look_at
 from messiahs.daemon.api.logs import Logs
-from messiahs.daemon.api.requests import own_task, refusal
+from messiahs.daemon.api.requests import own_task, refusal, uid_of
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.errors import ChannelError
@@ -53,7 +53,8 @@ class MemberLogsApi:
         await response.prepare(request)
         failed = request.query.get("failed") == "1"
         if follow and not failed:
-            async with aclosing(FollowedMembers(self._host, self._logs, found, name=name).pieces()) as pieces:
+            following = FollowedMembers(self._host, self._logs, found, name=name, uid=uid_of(request))
+            async with aclosing(following.pieces()) as pieces:
                 async for number, piece in pieces:
                     await response.write(_framed(number, piece))
         else:

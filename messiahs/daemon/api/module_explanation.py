@@ -14,7 +14,7 @@ from messiahs.daemon.api.explanations import machines_document
 from messiahs.daemon.api.lending import lend_document
 from messiahs.daemon.api.membership import drain_document, maintenance_document
 from messiahs.daemon.api.module_conclusion import conclusion, refused_text
-from messiahs.daemon.api.paced_handlers import in_thread
+from messiahs.daemon.api.paced_handlers import InThread
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.language.explaining.rule_places import rule_lines
@@ -37,7 +37,7 @@ async def explained_module(host: Host, *, has_machine: bool) -> Document:
         "machine": None if machine is None else _machine_document(machine),
         "neighbors": neighbor_documents(told, counts, why_unlinked=queries.why_unlinked(module.state)),
         "own_users": _asker_document(next((each for each in counts.askers if each.system == host.system), None)),
-        **await in_thread(partial(requests_document, counts, policy, machine=machine)),
+        **await InThread(partial(requests_document, counts, policy, machine=machine)),
     }
     return {**document, "conclusion": conclusion(document)}
 

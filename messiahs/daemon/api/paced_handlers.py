@@ -1,11 +1,10 @@
 """Handlers of the local API that go on only in the turns of their users, and whose cost these bear."""
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from messiahs.daemon.api.json_slices import Steps
 from messiahs.daemon.host.user_turns import SLICE_NS, UserTurns
@@ -15,13 +14,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class NextSlice:
-    """Awaited by a handler that begins another slice, with what that is expected to cost.
-
-    `spent_ns` is processor time that its user has to pay for, of work outside of the event loop.
-    """
+    """Awaited by a handler that begins another slice, with what that is expected to cost."""
 
     cost_ns: int = SLICE_NS
-    spent_ns: int = 0
 
     def __await__(self) -> Generator[object, None, None]:
         """Wait for the turn of the user: `PacedHandler` does."""
@@ -43,17 +38,16 @@ async def in_slices(steps: Steps[T]) -> T:
             spent_ns = cost_ns
 
 
-async def in_thread(work: Callable[[], T], /) -> T:
-    """Do work of a handler in a thread; its user pays for the processor time before the handler goes on."""
+@dataclass(frozen=True, slots=True)
+class InThread(Generic[T]):
+    """Awaited by a handler for the result of work in a thread, in the turns of its user (`UserTurns.in_thread`)."""
 
-    def timed() -> tuple[T, int]:
-        began_ns = time.thread_time_ns()
-        result = work()
-        return result, time.thread_time_ns() - began_ns
+    work: Callable[[], T]
 
-    result, spent_ns = await asyncio.to_thread(timed)
-    await NextSlice(spent_ns=spent_ns)
-    return result
+    def __await__(self) -> Generator[object, Any, T]:
+        """Wait for the result, which `PacedHandler` sends."""
+        result: T = yield self
+        return result
 
 
 class PacedHandler(Generic[T]):
@@ -88,11 +82,20 @@ class PacedHandler(Generic[T]):
             cost_ns = SLICE_NS
             if isinstance(awaited, NextSlice):
                 resume, has_failed, cost_ns = partial(self._handler.send, None), False, awaited.cost_ns
-                self._turns.charge_outside(self._uid, awaited.spent_ns)
                 continue
             try:
-                yield awaited
+                result_of_wait = yield from self._wait_for(awaited)
             except BaseException as error:  # noqa: BLE001 - as above
                 resume, has_failed = partial(self._handler.throw, error), True
             else:
-                resume, has_failed = partial(self._handler.send, None), False
+                resume, has_failed = partial(self._handler.send, result_of_wait), False
+
+    def _wait_for(self, awaited: object) -> Generator[object, None, object]:
+        if isinstance(awaited, InThread):
+            return (yield from self._turns.in_thread(self._uid, awaited.work).__await__())
+        return (yield awaited)
+
+
+async def paced(handler: Awaitable[T], uid: int, *, turns: UserTurns) -> T:
+    """Run a handler, or a job that it begins, in the turns of a user."""
+    return await PacedHandler(handler, uid, turns)

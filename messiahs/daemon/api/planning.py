@@ -12,7 +12,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND
 from messiahs.daemon.api.connection_limits import have_alone
 from messiahs.daemon.api.explanations import machines_document, round_document, search_document
-from messiahs.daemon.api.paced_handlers import NextSlice, in_thread
+from messiahs.daemon.api.paced_handlers import InThread, NextSlice
 from messiahs.daemon.api.predecessors import DependencyError
 from messiahs.daemon.api.submitted import predecessors_for, refused_dependency, refused_submit, submit_of, submitted_by
 from messiahs.daemon.api.task_search import Tasks
@@ -66,7 +66,7 @@ class PlansApi:
             "last_search": None
             if present is None or present.search is None
             else search_document(present.search, own=own),
-            "machines": await in_thread(partial(machines_document, plan.tdv, plan.requirement, known)),
+            "machines": await InThread(partial(machines_document, plan.tdv, plan.requirement, known)),
         }
 
 

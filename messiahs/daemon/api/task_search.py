@@ -1,6 +1,5 @@
 """Finding tasks for users: live tasks in the core, ended ones in the store."""
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable
@@ -20,7 +19,7 @@ from messiahs.core.origin.awaited import awaits_outputs
 from messiahs.core.origin.completion import MemberEnds, ended_in, ends_in, has_ended_well
 from messiahs.core.origin.holds import hold_of
 from messiahs.core.origin.member_runs import Run, merged, run_of, runs_among, without
-from messiahs.daemon.api.paced_handlers import NextSlice, in_thread
+from messiahs.daemon.api.paced_handlers import InThread, NextSlice
 from messiahs.daemon.api.unknown_tasks import members_for, why_forgotten, why_no_member
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.notifications.giving import failed_try_document
@@ -100,18 +99,9 @@ class Tasks:
             return self.find(text)
         if self._host.store.unread_bytes(task) < LARGE_BYTES:
             return self.find(text)
-        stored = await in_thread(partial(self._host.store.submission, task))
+        stored = await InThread(partial(self._host.store.submission, task))
         # A retry may have opened it meanwhile.
         return self._found(text, task, queries.live_submission(self._host.module.state, task) or stored)
-
-    async def read_ahead(self, task: TaskId) -> None:
-        """Read the submission of a task in a thread, if it has ended and is large: `find` then finds it in memory.
-
-        For jobs, which have no turns of a user.
-        """
-        is_live = queries.live_submission(self._host.module.state, task) is not None
-        if not is_live and self._host.store.unread_bytes(task) >= LARGE_BYTES:
-            await asyncio.to_thread(self._host.store.submission, task)
 
     def _found(self, text: str, task: TaskId | None, submission: SubmissionRow | None) -> Found | None:
         match = _TASK_TEXT.fullmatch(text)
@@ -155,7 +145,7 @@ class Tasks:
                 reasons |= {text: self._why_forgotten(text) for text in texts}
                 continue
             wanted = {text.rpartition(".")[2] for text in texts}
-            members = await in_thread(partial(members_for, found.submission.items, wanted))
+            members = await InThread(partial(members_for, found.submission.items, wanted))
             count = found.submission.members
             reasons |= {text: why_no_member(text, found.id, count=count, members=members) for text in texts}
         return {text: reasons[text] for text in names if reasons[text]}
@@ -172,7 +162,7 @@ class Tasks:
     async def find_all(self) -> AsyncIterator[Found]:
         """Yield every submission, oldest first, page by page; other work continues in between."""
         last: TaskId | None = None
-        while page := await in_thread(partial(self._host.store.submissions, after=last)):
+        while page := await InThread(partial(self._host.store.submissions, after=last)):
             for submission, task in page:
                 yield self.as_it_is(submission, task)
             last = page[-1][0].id
@@ -185,7 +175,7 @@ class Tasks:
         submission = found.submission
         member, last = 1, submission.members
         while member <= last:
-            page = await asyncio.to_thread(self._host.store.members_page, found.id._replace(member=member))
+            page = await InThread(partial(self._host.store.members_page, found.id._replace(member=member)))
             # After the last stored row, only members without a row remain.
             until = min(page[-1].id.member if page else last, member + _PAGE_MEMBERS - 1)
             known = {row.id: row for row in page if row.id.member <= until}
@@ -239,7 +229,7 @@ class Tasks:
         if submission.endings:
             ended = Counter({(one.state, one.exit_code): one.count for one in submission.endings})
             return array_document(submission, ended, ())
-        return await asyncio.to_thread(self._counted, submission)
+        return await InThread(partial(self._counted, submission))
 
     def _counted(self, submission: SubmissionRow) -> Document:
         """Count by reading all rows: for an array of an earlier release, or one whose end is not stored yet."""
@@ -311,7 +301,7 @@ class Tasks:
         """Return how the members of an array have ended that were tried, read page by page in a thread."""
         ends = [MemberEnds()]
         first = array
-        while page := await asyncio.to_thread(self._host.store.members_page, first):
+        while page := await InThread(partial(self._host.store.members_page, first)):
             ends.append(ends_in(page))
             first = array._replace(member=page[-1].id.member + 1)
         return _all_of(ends)
@@ -335,7 +325,7 @@ class Tasks:
         first, last = run_of(found.submission, found.id)
         while found.row is None and (found.submission.endings or not found.is_final):
             start = found.id._replace(member=first)
-            after = await asyncio.to_thread(self._host.store.members_page, start, skip=ROWS_OF_AN_ACT, most=1)
+            after = await InThread(partial(self._host.store.members_page, start, skip=ROWS_OF_AN_ACT, most=1))
             if not after:
                 break
             yield first, after[0].id.member - 1

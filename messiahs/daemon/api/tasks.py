@@ -25,7 +25,7 @@ from messiahs.daemon.api.explanations import Explanations
 from messiahs.daemon.api.files import finding_missing, upload_first
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.notifying import as_seen_by
-from messiahs.daemon.api.paced_handlers import in_slices
+from messiahs.daemon.api.paced_handlers import InThread, in_slices
 from messiahs.daemon.api.pieces import Pieces
 from messiahs.daemon.api.planning import PlansApi
 from messiahs.daemon.api.predecessors import (
@@ -250,7 +250,7 @@ class TasksApi:
         members = (found.id.member,) * 2 if found.id.member else (1, found.submission.members)
         present = with_inputs(found.submission, inputs, members=members)
         for page in pages if present.command.inputs or present.member_inputs else ():
-            if await asyncio.to_thread(self._lacks_inputs, present, page, is_of_killed=body.killed):
+            if await InThread(partial(self._lacks_inputs, present, page, is_of_killed=body.killed)):
                 return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
         ends = await ends_awaited(found.submission, self._tasks)
         retried = 0

@@ -10,17 +10,21 @@ import logging
 import pwd
 import time
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from messiahs.core.interface.events import Event
 from messiahs.core.model.instants import MICROSECOND
 from messiahs.daemon.audit.entries import Caller
+from messiahs.daemon.host.reading_turns import ReadingTurns
 from messiahs.daemon.host.turns import QUANTUM_NS, Turns, Work
 
 _LOG = logging.getLogger(__name__)
 SLICE_NS: Final = 500 * MICROSECOND
 """What a slice is expected to cost, so that few begin in one step; the difference is settled when it has ended."""
 _NAMES: Final = 1_024
+
+T = TypeVar("T")
 
 
 class UserTurns:
@@ -30,6 +34,7 @@ class UserTurns:
         """Call `on_waiting` when something has been queued, and `on_active` when a user asks for something."""
         self.queue = Turns[int](_report_throttled)
         self._on_waiting, self._on_active = on_waiting, on_active
+        self._reading = ReadingTurns()
         self._passed_ns = 0
         """What slices that did not queue have cost since the last step."""
         self._uids: dict[str, int] = {}
@@ -73,8 +78,39 @@ class UserTurns:
         self.queue.charge(uid, cost_ns, time.monotonic_ns())
 
     def charge_outside(self, uid: int, cost_ns: int) -> None:
-        """Charge processor time outside of the event loop, which has kept nothing in it waiting."""
+        """Charge processor time outside of the event loop."""
         self.queue.charge(uid, cost_ns, time.monotonic_ns())
+
+    async def in_thread(self, uid: int, work: Callable[[], T], /) -> T:
+        """Do work for a user in a thread, and charge its processor time.
+
+        It waits until no other work is done so, and for a turn of its user, who has paid for the earlier ones then: of
+        several threads the event loop would have only a part of the interpreter.
+        """
+        spent_ns = list[int]()
+
+        def timed() -> T:
+            began_ns = time.thread_time_ns()
+            try:
+                return work()
+            finally:
+                spent_ns.append(time.thread_time_ns() - began_ns)
+
+        async with self._reading.turn(uid, first=partial(self._turn_alone, uid)):
+            thread = asyncio.ensure_future(asyncio.to_thread(timed))
+            try:
+                return await asyncio.shield(thread)
+            finally:
+                # A thread goes on although nobody waits for its result any more.
+                await asyncio.wait([thread])
+                self.charge_outside(uid, sum(spent_ns))
+
+    async def _turn_alone(self, uid: int) -> None:
+        """Wait for a turn of a user, in which nothing is done in the event loop."""
+        turn = self.turn_of(uid)
+        if turn is not None:
+            await turn.done
+            self.charge(uid, 0, turn=turn)
 
     def charge_name(self, user: str, cost_ns: int) -> None:
         """Charge what was done for tasks of a user, of whom nothing is known but the name.

@@ -29,8 +29,8 @@ from messiahs.trace.format.rows import check_row, decode_row, encode_key, member
 _PAGE_ROWS = 1_024
 _UNKNOWN = 100_000
 """Number of ids that may have been issued since a backup, if nothing records it."""
-_PAGE_SUBMISSIONS, _PAGE_BYTES = 128, 1 << 20
-"""The most submissions of a page, and the stored size above which it has no further one."""
+_PAGE_SUBMISSIONS, _PAGE_BYTES = 128, 256 << 10
+"""The most submissions of a page, and the stored size above which a page has no further row."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SUBMISSIONS = """
 SELECT submission.key, submission.body, task.body
@@ -238,7 +238,7 @@ class RowStore:
         _, low = encode_key((RowKind.TASK, first))
         _, high = member_range(first)
         query = "SELECT key, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ? OFFSET ?"
-        page = self._select(query, (int(RowKind.TASK), low, high, most, skip))
+        page = self._select(query, (int(RowKind.TASK), low, high, most, skip), most_bytes=_PAGE_BYTES)
         decoded = (self._decoded(RowKind.TASK, key, body) for key, body in page)
         return [row for row in decoded if isinstance(row, TaskRow)]
 

@@ -1,6 +1,7 @@
 """Requests that name many tasks: each array is read and searched once, in slices that its reader pays for."""
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar, cast
@@ -9,7 +10,7 @@ from messiahs.core.interface.actions import Store
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.ids import ClientKey, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.daemon.api.paced_handlers import PacedHandler, in_thread
+from messiahs.daemon.api.paced_handlers import InThread, PacedHandler
 from messiahs.daemon.api.requests import each_named
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
@@ -87,6 +88,27 @@ def test_the_items_of_an_array_are_searched_once_for_all_ids_that_name_no_member
     assert asking.in_threads == 2
 
 
+def test_all_that_reads_many_rows_does_so_in_turns(tmp_path: Path) -> None:
+    tasks, store = tasks_with(2, tmp_path)
+    array = tasks.find("me.1")
+    assert array is not None
+
+    async def count(listed: AsyncIterator[object]) -> int:
+        return len([one async for one in listed])
+
+    def turns_of(reading: Awaitable[object]) -> int:
+        sliced = Sliced(reading)
+        asyncio.run(awaited(sliced))
+        return sliced.in_threads
+
+    assert turns_of(count(tasks.find_all())) == 2
+    assert turns_of(count(tasks.members_of(array))) == MEMBERS // 1_000
+    assert turns_of(count(tasks.pages_of(array))) == 0
+    assert turns_of(tasks.ends_of(array.id)) == 1
+    assert turns_of(tasks.document(array)) == 1
+    store.close()
+
+
 def test_work_in_a_thread_is_paid_by_the_user_of_the_handler() -> None:
     spent: list[tuple[int, int]] = []
 
@@ -96,7 +118,7 @@ def test_work_in_a_thread_is_paid_by_the_user_of_the_handler() -> None:
             super().charge_outside(uid, cost_ns)
 
     async def main() -> int:
-        return await PacedHandler(in_thread(lambda: sum(range(1_000))), ANN, free_turns(Counting))
+        return await PacedHandler(InThread(lambda: sum(range(1_000))), ANN, free_turns(Counting))
 
     assert asyncio.run(main()) == sum(range(1_000))
     ((uid, cost_ns),) = [each for each in spent if each[1]]

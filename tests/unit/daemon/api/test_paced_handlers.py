@@ -1,23 +1,16 @@
 """Handlers that go on in the turns of their users."""
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
 
 import pytest
 
 from messiahs.daemon.api.json_slices import Steps
-from messiahs.daemon.api.paced_handlers import PacedHandler, in_slices
+from messiahs.daemon.api.paced_handlers import PacedHandler, in_slices, paced
 from messiahs.daemon.host.turns import BURST_NS, QUANTUM_NS, Work
 from messiahs.daemon.host.user_turns import SLICE_NS, UserTurns
 from tests.unit.daemon.api.free_turns import free_turns
 
 ANN, EVE = 1_001, 1_002
-T = TypeVar("T")
-
-
-async def paced(handler: Awaitable[T], uid: int, *, turns: UserTurns) -> T:
-    return await PacedHandler(handler, uid, turns)
 
 
 def test_slices_of_two_users_alternate_however_many_handlers_one_of_them_has() -> None:

@@ -73,7 +73,7 @@ def test_what_is_kept_is_bounded_by_its_size_and_the_row_used_last_stays() -> No
 
 def test_a_page_of_large_arrays_ends_with_the_one_that_exceeds_its_size(tmp_path: Path) -> None:
     store = RowStore(tmp_path / "module.db")
-    sizes = [600, 600, 2_000, 2_000, 1, 1]
+    sizes = [150, 150, 2_000, 2_000, 1, 1]
     rows = [array(number, members=members) for number, members in enumerate(sizes, start=1)]
     store.commit([Store(row=row) for row in rows], Instant(1))
     pages, last = [], None
