@@ -48,6 +48,8 @@ class Renewal:
         A `CertificateError` says why that is impossible. A parent returns the present one before the last third of its
         lifetime. What cannot be used is not written.
         """
+        # A root that was added just now vouches for what it signs.
+        await self._files.check()
         now = self._tls.now
         if now.revocations.holds_any(now.certificate):
             raise CertificateError("the certificate of this module was revoked: a revoked one is not renewed")

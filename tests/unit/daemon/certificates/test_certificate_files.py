@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.channel.certificates.fingerprints import certificates_in
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.requests import make_request
 from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.channel.certificates.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
+from messiahs.channel.certificates.trusted_roots import is_signed
 from messiahs.daemon.certificates.renewing import AskForRenewal, Renewal
 from messiahs.daemon.certificates.watching import CertificateFiles
 from messiahs.errors import CertificateError
@@ -172,6 +174,19 @@ def test_a_renewal_says_whether_a_parent_gave_another_certificate(tmp_path: Path
 
         renewal = module.renewal_by(answer)
         assert [await renewal.renew(), await renewal.renew()] == [False, True]
+
+    play(scene)
+
+
+def test_a_root_that_was_added_just_now_vouches_for_what_it_signs(tmp_path: Path) -> None:
+    async def scene() -> None:
+        module, new = Module(tmp_path), make_root("campus")
+        file = module.files.trust_file
+        both = file.read_bytes() + new.certificate
+        write(new, certificate_file=file, key_file=file.with_name("root.key"))
+        file.write_bytes(both)
+        assert await module.renewal.renew()
+        assert is_signed(certificates_in(module.in_force.now.certificate), roots=new.certificate)
 
     play(scene)
 
