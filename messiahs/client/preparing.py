@@ -9,6 +9,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from messiahs.client.connection import Document
 from messiahs.client.inputs import KnownFiles, PreparedInputs, Source, prepare_inputs, source_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
@@ -194,7 +195,21 @@ def finished_submission(
     return _submission_of(request, prepared)
 
 
-def uploaded_inputs(
+def retry_at(
+    module: ModuleClient,
+    task: str,
+    *,
+    killed: bool,
+    inputs: Iterable[str | PathLike[str]],
+    on_progress: OnProgress,
+) -> int:
+    """Run a task again at its module, as `Client.retry` does; return how many tasks run again."""
+    files = _uploaded_inputs(module, inputs, on_progress=on_progress)
+    asked: Document = {"inputs": [file.document() for file in files]} if files else {}
+    return module.retry(task, asked | ({"killed": True} if killed else {}))
+
+
+def _uploaded_inputs(
     module: ModuleClient, given: Iterable[str | PathLike[str]], *, on_progress: OnProgress
 ) -> tuple[InputFile, ...]:
     """Hash and upload files for tasks that are there already; raises `ClientError`."""

@@ -30,7 +30,7 @@ from messiahs.client.member_logs import member_logs
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.plans import TaskPlan
-from messiahs.client.preparing import planned_submission, prepared_submission, uploaded_inputs
+from messiahs.client.preparing import planned_submission, prepared_submission, retry_at
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.status import Ended, TaskStatus, is_final
 from messiahs.client.task_options import TaskOptions, checked_age, checked_folder, checked_timeout
@@ -311,9 +311,7 @@ class Client:
         attempts of the task or array. Raises `ClientError` for a file that cannot be read, or that is no input.
         """
         with self.at(task) as module:
-            files = uploaded_inputs(module, inputs, on_progress=on_progress)
-            asked: Document = {"inputs": [file.document() for file in files]} if files else {}
-            return module.retry(task, asked | ({"killed": True} if killed else {}))
+            return retry_at(module, task, killed=killed, inputs=inputs, on_progress=on_progress)
 
     def clean(self, *ids: str, older_than: float | str | None = None) -> Cleaned:
         """Forget ended tasks and arrays now, with their outputs, and return what that has freed.

@@ -33,6 +33,18 @@ def test_a_retry_of_a_member_runs_that_one_and_a_retry_of_the_array_the_others(p
     )
 
 
+def test_a_retry_of_several_tasks_runs_them_all_or_none_if_one_is_unknown(pair: Federation) -> None:
+    array, single = pair.submit("--array", "1-2", *FAILS_AT_FIRST), pair.submit(*FAILS_AT_FIRST)
+    assert pair.run("wait", array, single).returncode == 1
+    refused = pair.run("retry", array, single, "left.99999")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "left.99999" in refused.stderr
+    assert _ends(pair, array) == [(1, 1), (1, 1)]
+    done = pair.document("retry", array, single)["tasks"]
+    assert done == [{"id": array, "retried": 2}, {"id": single, "retried": 1}]
+    assert pair.run("wait", array, single).returncode == 0
+
+
 def test_a_retry_of_a_member_names_the_number_that_it_has(pair: Federation) -> None:
     array = pair.submit("--array", "0-2", "false")
     assert pair.run("wait", array).returncode == 1

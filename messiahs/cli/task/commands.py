@@ -32,7 +32,6 @@ from messiahs.cli.task.by_hand import hold, move, release, revoke
 from messiahs.cli.task.modules import CommandClient, client_of, done_for_each, located
 from messiahs.cli.task.planning import plan
 from messiahs.cli.task.sentences import cancelled_text, waited_text
-from messiahs.client.locating import member_of
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
 from messiahs.client.status import is_final
@@ -298,26 +297,14 @@ def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) 
     metavar="FILE[:NAME]",
     help="Replace the input of that name, for all later attempts; the other files are those of the submit.",
 )
-@click.argument("array_id", metavar="ID", shell_complete=task_ids)
-def retry(array_id: str, *, killed: bool, inputs: tuple[str, ...], **options: Unpack[PlaceOptions]) -> None:
-    """Run a failed task, the failed members of an array, or one member (ARRAY.7) again under the same ids.
+@TASK_IDS
+def retry(ids: tuple[str, ...], *, killed: bool, inputs: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
+    """Run failed tasks, the failed members of arrays, or single members (ARRAY.7) again under the same ids.
 
     A task has failed if it ended without exit code 0, including killed and denied tasks; others are left alone. It gets
-    the files of its submit, as they were then, except for those of --input, and its options.
+    the files of its submit, as they were then, except for those of --input, and its options. If one of several ids is
+    unknown, nothing runs again; a later refusal of one is printed, the others run, and the exit code is 1.
     """
-    from messiahs.cli.progress import shown_progress
+    from messiahs.cli.task.retrying import retried
 
-    with client_of(options) as client, shown_progress() as on_progress:
-        retried = client.retry(array_id, killed=killed, inputs=inputs, on_progress=on_progress)
-        # Numbers of members are not those of --array, which a user may have meant.
-        item = client.status(array_id)[0].get("item") if retried and member_of(array_id) else None
-    if options["as_json"]:
-        print_document({"id": array_id, "retried": retried})
-    elif options["quiet"]:
-        print_text(array_id)
-    elif not retried:
-        print_text(f"{array_id}: nothing to run again, since nothing {'was killed' if killed else 'has failed'}")
-    elif item is not None:
-        print_text(printable(f"{array_id}, that for {item}, runs again"))
-    else:
-        print_text(f"{array_id}: {retried} {'runs' if retried == 1 else 'run'} again")
+    return retried(ids, options, killed=killed, inputs=inputs)

@@ -316,7 +316,27 @@ def test_retry_prints_how_many_run_again(peer: Peer, capsys: pytest.CaptureFixtu
     assert main(["retry", "left.1", "--failed"]) == 0
     assert main(["retry", "left.1", "--failed", "--json"]) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert (first, json.loads(second)) == ("left.1: 4 run again", {"schema": 1, "id": "left.1", "retried": 4})
+    retried = {"schema": 1, "tasks": [{"id": "left.1", "retried": 4}]}
+    assert (first, json.loads(second)) == ("left.1: 4 run again", retried)
+
+
+def test_retry_of_several_tasks_continues_after_one_that_is_refused(
+    peer: Peer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {"tasks": [{"id": "left.1"}, {"id": "left.2"}], "unknown": []}
+    peer.answers = [(200, known), (409, {"error": "its inputs are gone"}), (200, {"id": "left.2", "retried": 1})]
+    assert main(["retry", "left.1", "left.2", "--killed"]) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("left.2: 1 runs again\n", "messiahs: left.1: its inputs are gone\n")
+    asked = [(f"/v1/tasks/{name}/retry", {"killed": True}) for name in ("left.1", "left.2")]
+    assert [(path, body) for method, path, body in peer.asked if method == "POST"] == asked
+
+
+def test_nothing_runs_again_if_one_of_several_tasks_is_unknown(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    peer.answers = [(200, {"tasks": [{"id": "left.1"}], "unknown": ["left.9"]})]
+    assert main(["retry", "left.1", "left.9"]) == 1
+    assert "no task left.9 is known here" in capsys.readouterr().err
+    assert [method for method, _, _ in peer.asked] == ["GET"]
 
 
 @pytest.mark.parametrize(("words", "why"), [((), "has failed"), (("--killed",), "was killed")])
