@@ -34,6 +34,7 @@ _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
 _HELD = {"suspended": "suspended by the owner of", "vacating": "being vacated by the owner of"}
 _WAY = "route"
+_UNHELD = "--mem, --cpus and the number of processes"
 """The event in a task's history that tells through which modules its files go, and why not straight."""
 
 
@@ -153,11 +154,20 @@ def _show_usage(task: Document) -> None:
 
 
 def _show_containment(task: Document) -> None:
-    """Print what the machine of the last attempt lacked to contain it."""
+    """Print what the machine of the last attempt lacked to contain it, and apart from that which limits it lacked."""
     contained = task.get("containment") or {}
-    if contained.get("lacks"):
+    lacks = contained["lacks"].split("; ") if contained.get("lacks") else []
+    limits = [text for text in lacks if "control groups" in text]
+    others = [text for text in lacks if text not in limits]
+    lines = []
+    if others or (lacks and contained["isolation"] == "process"):
         kind = "without a sandbox" if contained["isolation"] == "process" else "in a sandbox"
-        print_text("\n" + printable(f"{task['id']} ran {kind}: {contained['lacks']}"))
+        lines.append(": ".join(filter(None, (f"{task['id']} ran {kind}", "; ".join(others)))))
+    for text in limits:
+        unheld = f": {_UNHELD} were not enforced" if text.startswith("no ") else ""
+        lines.append(f"limits of {task['id']}: {text}{unheld}")
+    if lines:
+        print_text("\n" + "\n".join(map(printable, lines)))
 
 
 def _event_text(entry: Document) -> str:
