@@ -6,7 +6,7 @@ that rules provide for others pass unchanged; of any other text, the reader lear
 | text | crosses |
 |---|---|
 | reason of a denial | of a policy's rule (`refused_by_policy`) |
-| state of an attempt | of an owner's rule (`is_rule_text`); its cause and isolation, if they are known words |
+| state of an attempt | of an owner's rule (`is_rule_text`), and that its disk was full; its known cause and isolation |
 | task_revoke | of an owner's rule, which is any that answers no request for tasks |
 | failure of tasks and bytes | none: each kind has a text of the border |
 """
@@ -20,7 +20,7 @@ from messiahs.core.interface.messages import AttemptStatus, DenyCode, Reason, Ta
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.attributes import ISOLATIONS
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.texts import WITHHELD
+from messiahs.core.model.texts import DISK_WAS_FULL, WITHHELD
 from messiahs.core.model.usage import Containment
 
 GONE: Final = "nothing of it is left behind this border"
@@ -58,11 +58,13 @@ def shown_reason(reason: Reason, *, border: SystemId) -> Reason:
 
 
 def shown_status(status: AttemptStatus, *, border: SystemId) -> AttemptStatus:
-    """Return the state of an attempt with a known cause and isolation, and with the text of an owner's rule.
+    """Return the state of an attempt with a known cause and isolation, and with the text that crosses.
 
     Which counted things it has is a matter of the machine, and does not cross.
     """
-    text = status.text if status.is_rule_text else _withheld(status.text, border)
+    remark = DISK_WAS_FULL if status.text.endswith(DISK_WAS_FULL) else ""
+    others = _withheld(status.text.removesuffix(remark).removesuffix("; "), border)
+    text = status.text if status.is_rule_text else "; ".join(filter(None, (others, remark)))
     contained = status.containment
     if contained is not None:
         isolation = contained.isolation if contained.isolation in ISOLATIONS else ""

@@ -16,6 +16,8 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _ONE_BYTE = 0xFF
 WITHHELD: Final = "text withheld by the border"
 """Stands, with the name of the border, for a text that does not cross it."""
+DISK_WAS_FULL: Final = "the disk of its folder was full when it ended: what it wrote may be missing"
+"""Of a task that ended by itself, behind what else is said of it. It names nothing, so it crosses borders."""
 
 
 def has_control(text: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 
 from messiahs.config.disk import is_full
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.texts import DISK_WAS_FULL
 from messiahs.executor.attempt_values import Ended
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns, suspended_ns
 from messiahs.executor.linux.processes import identity_of
@@ -16,7 +17,6 @@ from messiahs.executor.starter.pool import Pool
 
 _LIMITS: Final = ("", Cause.TIME_LIMIT, Cause.MEMORY_LIMIT, Cause.DISK_LIMIT, Cause.TOO_MUCH_OUTPUT)
 """Causes of ends whose outputs somebody waits for."""
-_DISK_FULL: Final = "the disk of its folder was full when it ended: what it wrote may be missing"
 
 
 def leaves_outputs(held: Held) -> bool:
@@ -53,7 +53,7 @@ def _remark(held: Held, pool: Pool) -> str:
     if held.cause or not held.ended_at:
         return ""
     with suppress(OSError):
-        return _DISK_FULL if is_full(pool.root) else ""
+        return DISK_WAS_FULL if is_full(pool.root) else ""
     return ""
 
 

@@ -24,6 +24,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import HiddenSubmissionRow, PassedClaimRow, RowKind
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SearchId, SystemId, TaskId
+from messiahs.core.model.texts import DISK_WAS_FULL
 from messiahs.core.model.usage import Containment, Usage
 from messiahs.core.queries import Access, attempt_beyond, byte_leg, claim_beyond, is_attempt_of
 from messiahs.core.recovery import Remains
@@ -172,13 +173,16 @@ def test_states_from_inside_go_out_with_causes_and_with_the_texts_of_rules_alone
         status(remote(5), TaskState.EXECUTING, **vacating, text="maintenance of far"),
         status(remote(6), TaskState.REVOKED, cause=Cause.VACATED, text="the day begins", is_rule_text=True),
         status(remote(7)),
+        status(remote(8), text=DISK_WAS_FULL),
+        status(remote(9), TaskState.ABORTED, cause=Cause.OUTPUT_MISSING, text=f"far has no out; {DISK_WAS_FULL}"),
     )
     actions = into.hear(CHILD, heard)
     said = message_in(actions, TaskStatus)
     assert said.claim == seen_claim(into)
     assert [(each.cause, each.text) for each in said.attempts] == [
         ("not_found", WITHHELD), ("", "the day begins"), ("", WITHHELD), ("moved", WITHHELD), ("vacated", WITHHELD),
-        ("vacated", "the day begins"), ("", ""),
+        ("vacated", "the day begins"), ("", ""), ("", DISK_WAS_FULL),
+        ("output_missing", f"{WITHHELD}; {DISK_WAS_FULL}"),
     ]  # fmt: skip
     assert leaks(actions) == []
 
