@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,13 +25,27 @@ _LOOK_SECONDS: Final = 0.05
 _TIME: Final = re.compile(r"[0-9:TZ.-]{0,32}")
 
 
+class Looks:
+    """Turns of readers of the log (mutable): those of one account look one after the other, each after its pause."""
+
+    def __init__(self) -> None:
+        self._of_one: dict[int, asyncio.Lock] = {}
+        """By account; kept once an account has used it."""
+
+    @asynccontextmanager
+    async def turn(self, uid: int, *, pause_seconds: float) -> AsyncIterator[None]:
+        """Wait until an account may look within the block; other accounts do not wait for its pauses."""
+        async with self._of_one.setdefault(uid, asyncio.Lock()):
+            await asyncio.sleep(pause_seconds)
+            yield
+
+
 class DecisionsApi:
     """Decisions about tasks, policies and members. Other users than root and the module's own read of their tasks."""
 
     def __init__(self, host: Host, folder: Path) -> None:
         self._host, self._folder = host, folder
-        self._looks: dict[int, asyncio.Lock] = {}
-        """Of the request of each account that reads; kept once an account has used it."""
+        self._looks = Looks()
 
     def routes(self) -> list[web.RouteDef]:
         """Return the path and its handler."""
@@ -67,8 +82,7 @@ class DecisionsApi:
     ) -> None:
         lines, is_last = reading.more(), False
         while not is_last:
-            async with self._looks.setdefault(uid, asyncio.Lock()):
-                await asyncio.sleep(pause_seconds)
+            async with self._looks.turn(uid, pause_seconds=pause_seconds):
                 piece, is_last = await InThread(partial(_piece, lines))
             if piece:
                 await response.write(piece)
