@@ -97,8 +97,13 @@ def decoded(content: bytes | memoryview, kind: type[T], /) -> T:
     """Decode a text at once; errors as of `decoding`."""
     try:
         return msgspec.json.decode(content, type=kind)
-    except UnicodeDecodeError as error:
-        raise msgspec.DecodeError(f"it is not UTF-8 ({error})") from None
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        # Which of them says that a text is not UTF-8, and how, differs between releases of msgspec.
+        try:
+            str(content, "utf-8")
+        except UnicodeDecodeError as error:
+            raise msgspec.DecodeError(f"it is not UTF-8 ({error})") from None
+        raise
     except RecursionError:
         raise msgspec.DecodeError("it is nested too deeply") from None
 

@@ -117,14 +117,14 @@ def test_of_a_field_that_is_repeated_only_the_last_one_is_decoded() -> None:
         ),
         (_text(_submit(items=["x"] * 40_000))[:-3], "Input data was truncated"),
         (_text(_submit(items=["x"] * 40_000)).replace(b'"x", "x"]', b'"x" "x"]'), "JSON is malformed"),
-        (_text(_submit(items=["x"] * 40_000)).replace(b'"x"]', b'"\xff"]'), "UTF-8"),
+        (_text(_submit(items=["x"] * 40_000)).replace(b'"x"]', b'"\xff"]'), "it is not UTF-8"),
         (_text(_submit(items=["x"] * 40_000)).replace(b'"x"]', b"[" * 100_000), "it is nested too deeply"),
     ],
 )
 def test_an_error_names_its_place_in_the_whole_body(text: bytes, error: str) -> None:
     with pytest.raises(msgspec.MsgspecError) as raised:
         result_of(decoding(text, SubmitBody, LISTS))
-    assert error in str(raised.value)
+    assert str(raised.value).startswith(error)
 
 
 def test_a_large_workflow_is_decoded_as_if_at_once() -> None:
