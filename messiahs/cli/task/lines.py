@@ -34,7 +34,6 @@ _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
 _HELD = {"suspended": "suspended by the owner of", "vacating": "being vacated by the owner of"}
 _WAY = "route"
-_UNHELD = "--mem, --cpus and the number of processes"
 """The event in a task's history that tells through which modules its files go, and why not straight."""
 
 
@@ -154,20 +153,11 @@ def _show_usage(task: Document) -> None:
 
 
 def _show_containment(task: Document) -> None:
-    """Print what the machine of the last attempt lacked to contain it, and apart from that which limits it lacked."""
+    """Print how the last attempt was contained, and what its machine lacks for that, which need not be the reason."""
     contained = task.get("containment") or {}
-    lacks = contained["lacks"].split("; ") if contained.get("lacks") else []
-    limits = [text for text in lacks if "control groups" in text]
-    others = [text for text in lacks if text not in limits]
-    lines = []
-    if others or (lacks and contained["isolation"] == "process"):
+    if contained.get("lacks"):
         kind = "without a sandbox" if contained["isolation"] == "process" else "in a sandbox"
-        lines.append(": ".join(filter(None, (f"{task['id']} ran {kind}", "; ".join(others)))))
-    for text in limits:
-        unheld = f": {_UNHELD} were not enforced" if text.startswith("no ") else ""
-        lines.append(f"limits of {task['id']}: {text}{unheld}")
-    if lines:
-        print_text("\n" + "\n".join(map(printable, lines)))
+        print_text("\n" + printable(f"{task['id']} ran {kind}; its machine reports: {contained['lacks']}"))
 
 
 def _event_text(entry: Document) -> str:
