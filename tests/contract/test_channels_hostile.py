@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, nullcontext, suppress
+from itertools import cycle
 from pathlib import Path
 
 import grpc
@@ -37,7 +38,9 @@ from tests.waiting import let_pass_in_loop, until
 
 TRANSFER = "/messiahs.wire.v1.Task/Transfer"
 PIPE = "/messiahs.wire.v1.Task/Pipe"
-_CALLS, _LATEST_SECONDS = 400, 0.004
+_REFUSED = 300
+_PAUSES_SECONDS = tuple(number / 10_000 for number in range(50))
+"""How long after its message somebody hangs up: before it is read, while it is refused, and later."""
 
 
 class Hostile:
@@ -227,13 +230,13 @@ def test_who_hangs_up_while_it_is_refused_causes_no_error(tmp_path: Path, caplog
         try:
             cs = await world.start(CS)
             async with connected(tmp_path, root, address=cs.channels.address) as channel:
-                for number in range(_CALLS):
+                for pause_seconds in cycle(_PAUSES_SECONDS):
                     call = open_stream(channel, PIPE)
-                    # What is refused at once, and some time during that.
                     await call.write(b"nonsense")
-                    await let_pass_in_loop(number * _LATEST_SECONDS / _CALLS)
+                    await let_pass_in_loop(pause_seconds)
                     call.cancel()
-                await until(lambda: len(cs.refused) > _CALLS // 4, "some were refused")
+                    if len(cs.refused) >= _REFUSED:
+                        break
         finally:
             await world.stop_all()
         assert errors == []
