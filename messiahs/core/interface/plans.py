@@ -35,9 +35,9 @@ class Plan:
 
     `tasks` of them would look for places, behind `ahead` tasks of the same description that wait now. With `is_sure`
     the outcome depends on nobody else. The record of the `search` has the own machine with its answer, and neighbors in
-    the order in which they would be asked, at most `asks` of them; those that are `likely` show room, which one of them
-    surely has if the outcome `is_known`: others may be silent about what the task needs. The `reasons` say why the
-    first task would not start.
+    the order in which they would be asked, at most `asks` of them. By their views, those that are `likely` may
+    have room. If the outcome `is_known`, one of these surely has; otherwise all are silent about something that the
+    task needs. The `reasons` say why the first task would not start.
     """
 
     at: Instant

@@ -17,7 +17,7 @@ _ONE_BYTE = 0xFF
 WITHHELD: Final = "text withheld by the border"
 """Stands, with the name of the border, for a text that does not cross it."""
 DISK_WAS_FULL: Final = "the disk of its folder was full when it ended: what it wrote may be missing"
-"""Of a task that ended by itself, behind what else is said of it. It names nothing, so it crosses borders."""
+"""The last part of what is said of a task that ended by itself. It names nothing, so it crosses borders."""
 
 
 def has_control(text: str) -> bool:
