@@ -183,6 +183,10 @@ class CertificateError(MessiahsError):
     """A certificate is not made, not taken or not revoked; the text says why and what an administrator can do."""
 
 
+class ForeignListError(CertificateError):
+    """No root of the site has signed a list of revoked certificates, such as one of a root that was replaced."""
+
+
 class TraceError(MessiahsError):
     """A trace cannot be written or read; the text names the file and the reason."""
 

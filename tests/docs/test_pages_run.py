@@ -41,18 +41,23 @@ def _run(script: str, place: Path, *, path: str | None = None) -> subprocess.Com
     environment = {**os.environ, "MESSIAHS_STATE": str(place / "state"), "PATH": path}
     environment.pop("MESSIAHS_MODULE", None)
     command = ["bash", "-euo", "pipefail", "-c", script]
-    pipe = subprocess.PIPE
+    # Not pipes: what a page that fails has begun would keep them open.
+    out, err = place / "page.out", place / "page.err"
     try:
-        with subprocess.Popen(
-            command, cwd=place, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
-        ) as shell:
+        with (
+            out.open("w") as stdout,
+            err.open("w") as stderr,
+            subprocess.Popen(
+                command, cwd=place, env=environment, stdout=stdout, stderr=stderr, start_new_session=True
+            ) as shell,
+        ):
             try:
-                out, err = shell.communicate(timeout=_PAGE_SECONDS)
+                shell.wait(timeout=_PAGE_SECONDS)
             finally:
-                # What a page that fails has begun and not ended.
                 with suppress(ProcessLookupError):
                     os.killpg(shell.pid, signal.SIGKILL)
-        return subprocess.CompletedProcess(command, shell.returncode, out, err)
+        texts = (each.read_text(encoding="utf-8") for each in (out, err))
+        return subprocess.CompletedProcess(command, shell.returncode, *texts)
     finally:
         for topology in (place / "topologies" / "pair.yaml", place / "lab.yaml", place / "mine.yaml"):
             if topology.exists():

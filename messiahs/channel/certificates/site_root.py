@@ -29,7 +29,7 @@ from messiahs.channel.certificates.revoking import make_revocations
 from messiahs.channel.certificates.tls import MODULE_LIFETIME, KeyAndCertificate, signer_in
 from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
-from messiahs.errors import CertificateError
+from messiahs.errors import CertificateError, ForeignListError
 
 FOLDER: Final = "tls"
 ROOT_FILE: Final = "root.pem"
@@ -87,14 +87,16 @@ class SiteRoot:
 
     @property
     def revocations(self) -> Revocations:
-        """What was revoked; a `CertificateError` if the list is damaged."""
+        """What was revoked; a `CertificateError` if the list is damaged, or none of the roots has signed it."""
+        file = self._folder / REVOKED_FILE
         try:
-            pem = read_regular(self._folder / REVOKED_FILE)
+            return read_revocations(read_regular(file), self.roots)
         except FileNotFoundError:
             return NO_REVOCATIONS
         except OSError as error:
             raise CertificateError(f"{error.filename}: {error.strerror}") from error
-        return read_revocations(pem, self.roots)
+        except ForeignListError as error:
+            raise ForeignListError(f"{file}: {error}; `messiahs certificate revoke` signs it again") from error
 
     def is_revoked(self, certificate: bytes) -> bool:
         """Whether a certificate (PEM) was revoked, or another one for its key that was the newest."""
@@ -174,12 +176,13 @@ class SiteRoot:
         """Put certificates on the list of revoked ones, and write the list; return it.
 
         These are the ones with these serial numbers, all of modules with these names, and those that were `found`
-        somewhere, which are noted. Certificates on the last list stay on it, unless they are known to have expired.
+        somewhere, which are noted. Certificates on the last list stay on it, unless they are known to have expired, or
+        the root that signed it was removed: those that are noted as revoked do.
         Raises a `CertificateError` if the list would become too long: the last one then stays as it is.
         """
         now = datetime.now(UTC).replace(microsecond=0)
         with alone(self._folder):
-            last, issued = self.revocations, self.issued
+            last, issued = self._last_list(), self.issued
             for each in found:
                 issued, serials = issued.knowing(each), serials | {each.serial}
             # A name's certificates are chosen here, so that none is renewed in the meantime.
@@ -201,6 +204,12 @@ class SiteRoot:
             write_whole(self._folder / REVOKED_FILE, pem)
             issued.write(self._folder)
         return read_revocations(pem, self.roots)
+
+    def _last_list(self) -> Revocations:
+        try:
+            return self.revocations
+        except ForeignListError:
+            return NO_REVOCATIONS
 
     def _has_signed(self, certificate: bytes) -> bool:
         from messiahs.channel.certificates.renewals import has_signed  # noqa: PLC0415 - an expensive import

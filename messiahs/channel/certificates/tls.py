@@ -16,6 +16,7 @@ from messiahs.channel.certificates.revocations import (
     LIST_LIMIT_BYTES,
     NO_REVOCATIONS,
     REVOKED_FILE,
+    SIGNED_AGAIN,
     Revocations,
     read_revocations,
 )
@@ -168,7 +169,7 @@ def load(files: TlsFiles) -> TlsMaterial:
     except OSError as error:
         raise ChannelError(f"{error.filename}: {error.strerror}") from error
     except CertificateError as error:
-        raise ChannelError(f"{files.revoked_file}: {error}") from error
+        raise ChannelError(f"{files.revoked_file}: {error}; {SIGNED_AGAIN}") from error
     except ValueError as error:
         raise ChannelError(f"{files.certificate_file}: {error}") from error
 

@@ -211,8 +211,9 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None, as_jso
 def show(*, federation: str, state: Path | None, as_json: bool) -> None:
     """Show the certificates of STATE: roots, modules here, and those that the root here has signed for other hosts.
 
-    With several roots it also says which certificates each has signed. The exit code is 1 if a root or a module here
-    has one that is revoked, expired, not yet valid, signed by no root here, or expires soon.
+    With several roots it also says which certificates each has signed, and which the list of revoked ones. The exit
+    code is 1 if a root or a module here has one that is revoked, expired, not yet valid, signed by no root here, or
+    expires soon, and if the list is of no use.
     """
     from messiahs.cli.certificate.places import federations
     from messiahs.cli.certificate.showing import roots_in_use, shown_in

@@ -11,7 +11,13 @@ from cryptography.x509.oid import NameOID
 
 from messiahs.channel.certificates.issued import Issued, IssuedCertificates
 from messiahs.channel.certificates.own_certificate import READMITTANCE, RENEWAL, problem_with_files
-from messiahs.channel.certificates.revocations import NO_REVOCATIONS, REVOKED_FILE, Revocations, read_revocations
+from messiahs.channel.certificates.revocations import (
+    NO_REVOCATIONS,
+    REVOKED_FILE,
+    SIGNED_AGAIN,
+    Revocations,
+    read_revocations,
+)
 from messiahs.cli.certificate.places import module_folders
 from messiahs.cli.certificate.signers import fingerprint_of, signing_root
 from messiahs.client.connection import Document
@@ -20,6 +26,7 @@ from messiahs.core.model.texts import printable
 from messiahs.errors import CertificateError
 
 ELSEWHERE: Final = "issued"
+LIST: Final = "list"
 _SHORT_DIGITS: Final = 8
 """Digits of a fingerprint that tell the few roots of a site apart."""
 _DAY_SECONDS: Final = 86_400
@@ -32,7 +39,10 @@ _ITS_OWN: Final = "put the certificate for this key there, or `messiahs certific
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A certificate; `kind` is `module`, `root`, or `issued` (of a module on another host)."""
+    """A certificate; `kind` is `module`, `root`, `issued` (of a module on another host), or `list`.
+
+    The list of revoked certificates is shown only if it is of no use.
+    """
 
     federation: str
     name: str
@@ -48,6 +58,8 @@ class Shown:
     """Fingerprint of the root in tls/root.pem that has signed it; empty if none has, or it is not known."""
     has_other_root: bool = False
     """Whether no root in tls/root.pem has signed it."""
+    has_signed_list: bool = False
+    """Whether this root has signed the list of revoked certificates."""
     problem: str = ""
     misfit: str = ""
     """Why the module cannot start with a certificate that is valid."""
@@ -91,6 +103,8 @@ class Shown:
         """Return what is wrong and what to do; empty if nothing is, or if another host has the certificate."""
         if self.kind == ELSEWHERE or self.state == "valid":
             return ""
+        if self.kind == LIST:
+            return f"{self.file} {self.problem}; {SIGNED_AGAIN}"
         if self.state == "unusable":
             return f"{self.misfit}, so {self.name} cannot be started: {_ITS_OWN}"
         remedy = _NEW_ROOT if self.kind == "root" else READMITTANCE if self.is_revoked else RENEWAL
@@ -119,16 +133,22 @@ class Shown:
 
 def shown_in(directory: Path) -> Iterator[Shown]:
     """Yield the certificates of STATE/FEDERATION: its roots, its modules, and what its root has signed for others."""
-    root_file = directory / "tls" / "root.pem"
+    tls = directory / "tls"
+    root_file = tls / "root.pem"
     try:
         roots = _read(root_file)
     except (OSError, ValueError) as error:
         # Nobody can say which root has signed the others.
         roots = []
         yield _unreadable(root_file, "root", directory, str(error))
+    revocations = NO_REVOCATIONS
+    try:
+        revocations = _revocations(tls) if roots else NO_REVOCATIONS
+    except (OSError, CertificateError) as error:
+        yield _unreadable(tls / REVOKED_FILE, LIST, directory, str(error))
     for each in roots:
-        yield _shown([each], root_file, directory, kind="root", name=_title_of(each.subject), roots=roots)
-    revocations = _revocations(directory)
+        root = _shown([each], root_file, directory, kind="root", name=_title_of(each.subject), roots=roots)
+        yield replace(root, has_signed_list=revocations.signer.hex() == root.fingerprint)
     here = set()
     for folder in module_folders(directory):
         here.add(folder.name)
@@ -141,7 +161,7 @@ def shown_in(directory: Path) -> Iterator[Shown]:
         own = _shown(chain, file, directory, kind="module", name=folder.name, roots=roots)
         is_revoked = chain[0].serial_number in revocations.serials
         yield replace(own, is_revoked=is_revoked, misfit=_misfit(folder))
-    record = IssuedCertificates.read(directory / "tls")
+    record = IssuedCertificates.read(tls)
     for issued in {each.name: each for each in record.certificates}.values():
         if issued.name not in here:
             yield _shown_elsewhere(issued, directory, roots)
@@ -152,18 +172,16 @@ def roots_in_use(found: list[Shown]) -> Iterator[str]:
     roots = [each for each in found if each.kind == "root" and each.fingerprint]
     for root in roots if len(roots) > 1 else ():
         signed = [each.name for each in found if each.needs_root and each.issuer_fingerprint == root.fingerprint]
+        signed += ["the list of revoked ones"] * root.has_signed_list
         which = f"has signed {', '.join(signed)}" if signed else "has signed none that is valid"
         yield f"of these certificates the root {root.fingerprint[:_SHORT_DIGITS]} of {root.federation} {which}"
 
 
-def _revocations(directory: Path) -> Revocations:
-    tls = directory / "tls"
+def _revocations(tls: Path) -> Revocations:
     try:
         return read_revocations(read_regular(tls / REVOKED_FILE), read_regular(tls / "root.pem"))
     except FileNotFoundError:
         return NO_REVOCATIONS
-    except OSError as error:
-        raise CertificateError(f"{error.filename}: {error.strerror}") from error
 
 
 def _read(file: Path) -> list[x509.Certificate]:
@@ -223,7 +241,7 @@ def _misfit(folder: Path) -> str:
 
 def _unreadable(file: Path, kind: str, directory: Path, problem: str) -> Shown:
     never = datetime.fromtimestamp(0, UTC)
-    name = file.parent.name
+    name = file.parent.name if kind == "module" else file.name
     return Shown(
         federation=directory.name,
         name=name,

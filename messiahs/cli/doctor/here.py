@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from messiahs.cli.certificate.showing import shown_in
+from messiahs.cli.certificate.showing import LIST, shown_in
 from messiahs.cli.doctor.findings import Finding, Patient, fail, ok, warn
 from messiahs.cli.federation.private_folders import check_federation
 from messiahs.config.disk import available_bytes, has_room, is_last_part_reached, spare_bytes
@@ -143,13 +143,15 @@ def check_certificates(patient: Patient) -> Iterator[Finding]:
     settings = patient.settings
     try:
         shown = [
-            each for each in shown_in(settings.state_directory) if each.kind == "root" or each.name == settings.name
+            each
+            for each in shown_in(settings.state_directory)
+            if each.kind in {"root", LIST} or each.name == settings.name
         ]
     except MessiahsError as error:
         yield fail("certificate", str(error))
         return
     for each in shown:
-        what = "root" if each.kind == "root" else "certificate"
+        what = each.kind if each.kind in {"root", LIST} else "certificate"
         if not each.warning:
             yield ok(what, f"valid until {each.ends_at.date()}")
         else:

@@ -15,6 +15,7 @@ from messiahs.channel.certificates.tls import make_root, write
 from messiahs.cli.certificate.signers import signing_root
 from messiahs.cli.federation.certificates import make_certificates
 from messiahs.cli.main import main
+from messiahs.errors import ForeignListError
 from tests.contract.authorities import Authority, naming
 
 Capture = pytest.CaptureFixture[str]
@@ -43,6 +44,11 @@ def replace_root(home: Path) -> tuple[str, str]:
     file.write_bytes(both)
     old, young = (certificate_fingerprint(each).hex() for each in certificates_in(both))
     return old, young
+
+
+def keep_newest_root(home: Path) -> None:
+    file = home / "tls" / "root.pem"
+    file.write_bytes(b"-----BEGIN" + file.read_bytes().split(b"-----BEGIN")[-1])
 
 
 def run(*words: str, home: Path) -> int:
@@ -91,8 +97,7 @@ def test_what_is_revoked_does_not_need_its_root_any_more(home: Path, capsys: Cap
 
 def test_a_certificate_of_a_root_that_was_removed_is_named(home: Path, capsys: Capture) -> None:
     replace_root(home)
-    file = home / "tls" / "root.pem"
-    file.write_bytes(b"-----BEGIN" + file.read_bytes().split(b"-----BEGIN")[-1])
+    keep_newest_root(home)
     code, found = shown(home, capsys)
     assert code == 1
     assert {name: each["state"] for name, each in found.items()} == dict.fromkeys(found, "signed by no root here")
@@ -117,3 +122,37 @@ def test_a_root_signs_through_the_authorities_behind_a_certificate_and_no_other_
     foreign = x509.load_pem_x509_certificates(other.sign(naming("cs")).certificate)
     assert signing_root([*foreign, roots[1]], roots[1:]) is None
     assert signing_root([], roots) is None
+
+
+def test_the_old_root_is_needed_until_the_new_one_has_signed_the_list_of_revoked_certificates(
+    home: Path, capsys: Capture
+) -> None:
+    assert run("revoke", "xinu", home=home) == 0
+    old, new = replace_root(home)
+    assert run("renew", home=home) == 0
+    assert f"the root {old[:8]} of campus has signed the list of revoked ones\n" in printed(home, capsys)
+    assert run("revoke", home=home) == 0
+    text = printed(home, capsys)
+    assert f"the root {old[:8]} of campus has signed none that is valid\n" in text
+    assert f"the root {new[:8]} of campus has signed cs, the list of revoked ones\n" in text
+
+
+def test_a_list_of_a_root_that_was_removed_is_named_with_all_certificates_and_signed_again(
+    home: Path, capsys: Capture
+) -> None:
+    assert run("revoke", "xinu", home=home) == 0
+    serials = SiteRoot.load(home).revocations.serials.keys()
+    assert len(serials) == 1
+    replace_root(home)
+    keep_newest_root(home)
+    assert run("renew", home=home) == 0
+    problem = "no root of this site has signed the list of revoked certificates"
+    with pytest.raises(ForeignListError, match=f"{problem}; `messiahs certificate revoke` signs it again"):
+        _ = SiteRoot.load(home).revocations
+    code, found = shown(home, capsys)
+    assert (code, sorted(found)) == (1, ["cs", "revoked.pem", "xinu"])
+    assert f"{home}/tls/revoked.pem cannot be read: {problem}; `messiahs" in found["revoked.pem"]["warning"]
+    assert run("revoke", home=home) == 0
+    assert SiteRoot.load(home).revocations.serials.keys() == serials
+    code, found = shown(home, capsys)
+    assert (code, sorted(found)) == (0, ["cs", "xinu"])
