@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from messiahs.cli.federation.temporary import remove_tasks
 from messiahs.client import ModuleClient
 from messiahs.errors import ClientError
 from tests.commands import Command, Forked
@@ -115,6 +116,14 @@ class Site:
         return kind(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
+def leave(sites: "Sites") -> None:
+    """End the modules that still run, and remove what the next ones in the same folders would find."""
+    for site in sites.values():
+        if site.process is not None and site.process.poll() is None:
+            site.end()
+        remove_tasks(site.folder / "state")
+
+
 def exchange_roots(alpha: Site, beta: Site) -> None:
     """Make a root at each first run, which then asks for the other root, and copy the roots by hand."""
     for site in (alpha, beta):
@@ -145,10 +154,10 @@ def described(tmp_path: Path) -> Iterator[Sites]:
         sites[name].folder.mkdir()
         (sites[name].folder / "site.yaml").write_text("\n".join(lines) + "\n")
     exchange_roots(sites["uni"], sites["chem"])
-    yield sites
-    for site in sites.values():
-        if site.process is not None and site.process.poll() is None:
-            site.end()
+    try:
+        yield sites
+    finally:
+        leave(sites)
 
 
 def started(sites: Sites) -> Sites:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from messiahs.cli.federation.certificates import make_certificates
 from messiahs.cli.federation.deployment import federation_directory
-from tests.live.small_sites import Site
+from tests.live.small_sites import Site, leave
 from tests.ports import free_port
 from tests.waiting import eventually
 
@@ -31,9 +31,7 @@ def three_sites(folder: Path, *, networks: Mapping[str, str] | None = None) -> I
     try:
         yield made
     finally:
-        for site in made.values():
-            if site.process is not None and site.process.poll() is None:
-                site.end()
+        leave(made)
 
 
 def describe(sites: Three, *, are_introduced: bool, trusts_relays: str = "", address: str = "") -> None:
