@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 import click
 
-from messiahs.cli.options import DURATION, JSON, MODULE, STATE
+from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_table, print_text
+from messiahs.cli.times import past_time
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -37,11 +38,13 @@ _NOTHING: Final[Mapping[str, float]] = MappingProxyType(
     type=click.Choice(tuple(_HEADERS)),
     help="What a line is about [neighbor; user, if there are no accounts of neighbors to see].",
 )
-@click.option("--since", type=DURATION, metavar="TIME", help="Only the days (UTC) of the last TIME: 90min, 7d.")
+@click.option("--since", type=past_time, metavar="TIME", help="Only the days (UTC) since 7d ago, or 2026-01-31.")
 @MODULE
 @STATE
 @JSON
-def accounting(*, by: str | None, since: int | None, module: str | None, state: Path | None, as_json: bool) -> None:
+def accounting(
+    *, by: str | None, since: datetime | None, module: str | None, state: Path | None, as_json: bool
+) -> None:
     """Show processor seconds given to and taken from neighbors: slots times the time for which tasks held them.
 
     After each of these amounts stands how much of it the tasks used (`GIVEN USED` of `GIVEN`): what they held and did
@@ -57,7 +60,7 @@ def accounting(*, by: str | None, since: int | None, module: str | None, state: 
     # Modules of earlier releases do not say whose usage they answer with.
     only_user = ledger.get("only_user")
     if since is not None:
-        first = (datetime.now(UTC) - timedelta(seconds=since)).date().isoformat()
+        first = since.date().isoformat()
         usage = [row for row in usage if row["day"] >= first]
     if by == "neighbor":
         # Users have no accounts of neighbors, and what they used has neighbors all the same.

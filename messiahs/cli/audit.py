@@ -1,14 +1,15 @@
 """`messiahs audit`: what was decided, what crossed links with other sites, and whether all sums are right."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 import click
 
 from messiahs.cli.audit_vectors import vectors
-from messiahs.cli.options import DURATION, JSON, MODULE, STATE
+from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_json, print_table, print_text
+from messiahs.cli.times import past_time
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -22,7 +23,7 @@ class _Wanted(TypedDict):
     task: str
     neighbor: str
     user: str
-    since: int | None
+    since: datetime | None
     kind: str | None
     follow: bool
     as_json: bool
@@ -43,7 +44,7 @@ audit.add_command(vectors)
 @click.option("--task", default="", metavar="ID", help="Only about a task, an array or an attempt.")
 @click.option("--neighbor", default="", metavar="NAME", help="Only for or by NAME.")
 @click.option("--user", default="", metavar="USER", help="Only what USER decided, and about tasks of a USER.")
-@click.option("--since", type=DURATION, metavar="TIME", help="Only of the last TIME: 90min, 7d.")
+@click.option("--since", type=past_time, metavar="TIME", help="Only since 90min or 7d ago, or 2026-01-31.")
 @click.option("--kind", type=click.Choice(("task", "policy", "member", "audit")), help="Only about these.")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing what is decided from now on.")
 @MODULE
@@ -58,8 +59,7 @@ def decisions(*, module: str | None, state: Path | None, **options: Unpack[_Want
     since, as_json, follow = options["since"], options["as_json"], options["follow"]
     wanted = {name: str(options[name] or "") for name in ("task", "neighbor", "user", "kind")}
     if since is not None:
-        earliest = datetime.now(UTC) - timedelta(seconds=since)
-        wanted["since"] = earliest.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        wanted["since"] = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         if wanted["neighbor"]:
@@ -72,12 +72,12 @@ def decisions(*, module: str | None, state: Path | None, **options: Unpack[_Want
 
 
 @audit.command()
-@click.option("--since", type=DURATION, metavar="TIME", help="Only what changed in the last TIME: 90min, 7d.")
+@click.option("--since", type=past_time, metavar="TIME", help="Only what changed since 90min or 7d ago, or 2026-01-31.")
 @click.option("--neighbor", default="", metavar="NAME", help="Only what crossed the link with NAME.")
 @MODULE
 @STATE
 @JSON
-def log(*, since: int | None, neighbor: str, module: str | None, state: Path | None, as_json: bool) -> None:
+def log(*, since: datetime | None, neighbor: str, module: str | None, state: Path | None, as_json: bool) -> None:
     """Show what crossed the links with other sites: one line for a submission, neighbor and direction.
 
     `in` are tasks, requests and messages from the neighbor, `out` those that went there. Only root and the user of the
@@ -90,8 +90,7 @@ def log(*, since: int | None, neighbor: str, module: str | None, state: Path | N
     if neighbor and not rows and neighbor not in known:
         raise ClientError(f"{neighbor} is no neighbor of {place.module}, which has {', '.join(known) or 'none'}")
     if since is not None:
-        earliest = datetime.now(UTC) - timedelta(seconds=since)
-        rows = [row for row in rows if datetime.fromisoformat(row["latest_at"]) >= earliest]
+        rows = [row for row in rows if datetime.fromisoformat(row["latest_at"]) >= since]
     if as_json:
         print_document({"rows": rows})
         return

@@ -10,6 +10,8 @@ USAGE = 2
 WOULD_WAIT = 3
 WOULD_BE_DENIED = 4
 """Exit codes of `plan`, which is 0 for a task that would start."""
+NOT_IN_TIME = 124
+"""Exit code of `wait --timeout`, as of timeout(1)."""
 FEDERATION_FAILED = 125
 NOT_FOUND = 127
 KILLED_BY_ITS_USER = 130

@@ -1,33 +1,16 @@
 """`messiahs lend`: the owner of a machine lends it to others, or takes it back."""
 
-import re
-import time
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
 
 import click
 
 from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import local_time, print_document, print_text
+from messiahs.cli.times import coming_time
 from messiahs.client.connection import Document
 from messiahs.client.lending import Position, lending, turn
 from messiahs.client.locating import locate_module
 from messiahs.core.model.texts import printable
-
-_CLOCK: Final = re.compile(r"([0-9]{1,2}):([0-9]{2})")
-_FORMS: Final = ("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M")
-
-
-def coming_time(text: str) -> int:
-    """Read a time that comes, in seconds since 1970: `18:00` is the next one."""
-    now = time.time()
-    found = seconds_of(text, now)
-    if found is None:
-        raise click.BadParameter(f"`{text}` is no time: write 18:00, 2026-01-31 or 2026-01-31T18:00")
-    if found <= now:
-        raise click.BadParameter(f"{text} has passed")
-    return found
 
 
 @click.command()
@@ -76,28 +59,3 @@ def maintenance_text(announced: Document) -> str:
     """Return when an announced drain begins, in local time, and why, without the name of the module."""
     why = f" ({announced['reason']})" if announced["reason"] else ""
     return f"is away for maintenance from {local_time(announced['begins'])}{why}"
-
-
-def seconds_of(text: str, now: float) -> int | None:
-    """Return a local time in seconds since 1970, for a time of day the next one; None if it is none."""
-    clock = _CLOCK.fullmatch(text)
-    try:
-        if clock is not None:
-            today = datetime.fromtimestamp(now).replace(  # noqa: DTZ006 - local, as people write it
-                hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0
-            )
-            coming = today if today.timestamp() > now else today + timedelta(days=1)
-            return int(coming.timestamp())
-        for form in _FORMS:
-            if len(text) >= len("2026-01-31") and (found := _parsed(text, form)) is not None:
-                return int(found.timestamp())
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
-
-
-def _parsed(text: str, form: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, form)  # noqa: DTZ007 - local, as people write it
-    except ValueError:
-        return None

@@ -70,17 +70,17 @@ def framed(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         raise http.client.IncompleteRead(bytes(buffer))
 
 
-def prefixed(array: str, pieces: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
-    """Yield the output of members with the id of its member before each line; each member begins a line."""
-    previous, is_within_line = 0, False
-    for member, piece in pieces:
+def prefixed(pieces: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+    """Yield the output of tasks with the id of its task before each line; each task begins a line."""
+    previous, is_within_line = "", False
+    for task, piece in pieces:
         parts: list[bytes] = []
-        if is_within_line and member != previous:
+        if is_within_line and task != previous:
             parts.append(b"\n")
             is_within_line = False
-        previous = member
+        previous = task
         *lines, last = piece.split(b"\n")
-        prefix = f"{array}.{member}: ".encode()
+        prefix = f"{task}: ".encode()
         for line in lines:
             parts += [b"" if is_within_line else prefix, line, b"\n"]
             is_within_line = False
@@ -92,20 +92,20 @@ def prefixed(array: str, pieces: Iterable[tuple[int, bytes]]) -> Iterator[bytes]
         yield b"\n"
 
 
-def lines_of(array: str, pieces: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
-    """Yield whole lines of members that write at the same time, each with the id of its member before it.
+def lines_of(pieces: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+    """Yield whole lines of tasks that write at the same time, each with the id of its task before it.
 
-    The last line of a member may lack its end; then it follows when the member has ended, as an empty piece says.
+    The last line of a task may lack its end; then it follows when the task has ended, as an empty piece says.
     """
-    begun: dict[int, bytes] = {}
-    for member, piece in pieces:
-        prefix = f"{array}.{member}: ".encode()
-        *lines, last = (begun.pop(member, b"") + piece).split(b"\n")
+    begun: dict[str, bytes] = {}
+    for task, piece in pieces:
+        prefix = f"{task}: ".encode()
+        *lines, last = (begun.pop(task, b"") + piece).split(b"\n")
         if last and (not piece or len(last) > _LINE_BYTES):
             lines, last = [*lines, last], b""
         if last:
-            begun[member] = last
+            begun[task] = last
         if lines:
             yield b"".join(prefix + line + b"\n" for line in lines)
-    for member, last in begun.items():
-        yield f"{array}.{member}: ".encode() + last + b"\n"
+    for task, last in begun.items():
+        yield f"{task}: ".encode() + last + b"\n"

@@ -114,6 +114,19 @@ def test_every_member_of_an_array_runs_once(pair: Federation) -> None:
     assert pair.run("logs", f"{array}.17").stdout == "17\n"
 
 
+def test_a_wait_ends_in_time_and_several_tasks_have_their_output_behind_their_ids(pair: Federation) -> None:
+    endless = pair.submit("--", "sleep", "600")
+    waited = pair.run("wait", "--timeout", "1s", endless)
+    assert (waited.returncode, waited.stderr) == (124, "messiahs: not all have ended within 1 s; they run on\n")
+    assert pair.run("cancel", endless).returncode == 0
+    first, array = pair.submit("--", "printf", "a\\nb"), pair.submit("--array", "7-8", "--", "echo", "{}")
+    assert pair.run("wait", "--timeout", "10min", first, array).returncode == 0
+    shown = f"{first}: a\n{first}: b\n{array}.1: 7\n{array}.2: 8\n"
+    assert pair.run("logs", first, array).stdout == shown
+    both = pair.run("logs", "--follow", first, array)
+    assert (both.returncode, "--follow takes one task or array" in both.stderr) == (2, True)
+
+
 def test_commands_say_how_many_tasks_of_an_array_they_are_about(pair: Federation) -> None:
     array = pair.submit("--array", "0-5", "--", "sh", "-c", "test {} = 0 && exit 3; test {} = 1 && kill -9 $$; exit 0")
     assert pair.run("wait", array).stderr == f"6 ended, 2 failed: messiahs status {array} --failed\n"

@@ -6,9 +6,10 @@ from typing import TypedDict, Unpack
 
 import click
 
-from messiahs.cli.lending import coming_time, maintenance_text
+from messiahs.cli.lending import maintenance_text
 from messiahs.cli.options import DURATION, JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_text
+from messiahs.cli.times import coming_time
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, locate_module
 from messiahs.client.looking import refuse_stopped

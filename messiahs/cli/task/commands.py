@@ -14,6 +14,7 @@ import click
 from messiahs.cli.exit_codes import exit_code_of, notice_of
 from messiahs.cli.options import (
     ARRAY,
+    DURATION,
     EACH_LINE,
     MODULE,
     STATE,
@@ -201,12 +202,13 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 
 @task.command()
 @place_options_without_ids
+@click.option("--timeout", type=DURATION, metavar="TIME", help="Wait for at most TIME (2h), then exit with 124.")
 @TASK_IDS
-def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
+def wait(ids: tuple[str, ...], *, timeout: int | None, **options: Unpack[PlaceOptions]) -> int:
     """Wait until tasks end; exit with the task's exit code, or for several tasks 0 if all exited 0, else 1."""
     from messiahs.cli.task.wait import waited
 
-    ended = waited(ids, options)
+    ended = waited(ids, options, timeout_seconds=timeout)
     if options["as_json"]:
         print_document({"tasks": ended})
     for document in ended:
@@ -226,24 +228,32 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     "--follow", "-f", is_flag=True, help="Keep printing what is written, until the task or all members have ended."
 )
 @click.option("--failed", is_flag=True, help="Of an array, print only the members that ended without exit code 0.")
-@click.argument("task_id", metavar="ID", shell_complete=task_ids)
-def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool, failed: bool) -> None:
-    """Print the output of a task, byte for byte, or of all members of an array, each line behind the member's id."""
+@TASK_IDS
+def logs(
+    ids: tuple[str, ...], *, module: str | None, state: Path | None, is_stderr: bool, follow: bool, failed: bool
+) -> None:
+    """Print the output of a task, byte for byte; of an array or of several tasks, each line behind the task's id."""
     from messiahs.client.member_logs import lines_of, prefixed
 
+    if follow and len(ids) > 1:
+        raise click.UsageError("--follow takes one task or array")
     stream: Literal["stdout", "stderr"] = "stderr" if is_stderr else "stdout"
     with CommandClient(module, state) as client:
-        pieces: Iterable[bytes]
-        if any("counts" in document for document in client.found(task_id)[0]):
-            of_members = client.member_logs(task_id, stream=stream, follow=follow, failed=failed)
-            pieces = (lines_of if follow and not failed else prefixed)(task_id, of_members)
-        elif failed:
-            raise click.UsageError(f"--failed selects members of an array, and {task_id} is none")
-        else:
-            pieces = client.logs(task_id, stream=stream, follow=follow)
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+        for task_id in ids:
+            pieces: Iterable[bytes]
+            if any("counts" in document for document in client.found(task_id)[0]):
+                of_members = client.member_logs(task_id, stream=stream, follow=follow, failed=failed)
+                named = ((f"{task_id}.{member}", piece) for member, piece in of_members)
+                pieces = (lines_of if follow and not failed else prefixed)(named)
+            elif failed:
+                raise click.UsageError(f"--failed selects members of an array, and {task_id} is none")
+            else:
+                pieces = client.logs(task_id, stream=stream, follow=follow)
+                if len(ids) > 1:
+                    pieces = prefixed((task_id, piece) for piece in pieces)
+            for piece in pieces:
+                sys.stdout.buffer.write(piece)
+                sys.stdout.buffer.flush()
 
 
 @task.command()

@@ -3,16 +3,17 @@
 import os
 import pwd
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Unpack, cast
 
 import click
 
 from messiahs.cli.exit_codes import exit_code_of
-from messiahs.cli.options import DURATION, PlaceOptions, place_options
+from messiahs.cli.options import PlaceOptions, place_options
 from messiahs.cli.output import local_time, print_document, print_table, print_text, result_of
 from messiahs.cli.task.lines import command_text, duration_text, ran_seconds
 from messiahs.cli.task.modules import client_of
+from messiahs.cli.times import past_time
 from messiahs.client.connection import Document
 from messiahs.core.model.texts import printable
 
@@ -22,17 +23,20 @@ _MIB = 1 << 20
 
 @click.command()
 @place_options
-@click.option("--since", type=DURATION, default="7d", metavar="TIME", help="Tasks that ended in the last TIME [7d].")
+@click.option(
+    "--since", type=past_time, default="7d", metavar="TIME", help="Tasks that ended since 7d ago, or 2026-01-31 [7d]."
+)
 @click.option("--user", metavar="NAME", help="Whose tasks [your own; for root, those of all users].")
 @click.option("--failed", is_flag=True, help="Show only tasks that ended without exit code 0.")
-def history(*, since: int, user: str | None, failed: bool, **options: Unpack[PlaceOptions]) -> None:
+def history(*, since: datetime, user: str | None, failed: bool, **options: Unpack[PlaceOptions]) -> None:
     """Show the tasks that have ended: where they ran, how long, and what their last attempts used.
 
     RAN is without suspensions, COST is RAN times the slots, CPU is the time on processors, and MEMORY the peak. What is
     not known is `-`.
     """
+    seconds = (datetime.now(UTC) - since).total_seconds()
     with client_of(options) as client:
-        ended = cast("list[Document]", client.history(since=since, user=_shown_user(user)))
+        ended = cast("list[Document]", client.history(since=seconds, user=_shown_user(user)))
     if failed:
         ended = [task for task in ended if exit_code_of(task)]
     if options["as_json"]:

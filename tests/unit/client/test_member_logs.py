@@ -25,24 +25,30 @@ def test_an_answer_that_ends_within_a_frame_is_incomplete() -> None:
 
 
 def test_each_line_has_the_id_of_its_member_before_it() -> None:
-    pieces = [(1, b"a\nb"), (1, b"c\r\xff"), (2, b"\nd\n"), (4, b"e"), (5, b"f\n")]
-    assert b"".join(prefixed("left.9", pieces)) == (
-        b"left.9.1: a\nleft.9.1: bc\r\xff\nleft.9.2: \nleft.9.2: d\nleft.9.4: e\nleft.9.5: f\n"
-    )
-    assert b"".join(prefixed("left.9", [(7, b"x")])) == b"left.9.7: x\n"
+    pieces = [("a.1", b"a\nb"), ("a.1", b"c\r\xff"), ("a.2", b"\nd\n"), ("a.4", b"e"), ("a.5", b"f\n")]
+    assert b"".join(prefixed(pieces)) == (b"a.1: a\na.1: bc\r\xff\na.2: \na.2: d\na.4: e\na.5: f\n")
+    assert b"".join(prefixed([("a.7", b"x")])) == b"a.7: x\n"
 
 
 def test_lines_of_members_that_write_at_once_are_whole_and_the_last_one_follows_at_its_end() -> None:
-    pieces = [(1, b"a"), (2, b"b\nc"), (1, b"d\ne\xff"), (2, b""), (3, b"f"), (1, b"g\n"), (1, b"")]
-    assert list(lines_of("left.9", pieces)) == [
-        b"left.9.2: b\n",
-        b"left.9.1: ad\n",
-        b"left.9.2: c\n",
-        b"left.9.1: e\xffg\n",
-        b"left.9.3: f\n",
+    pieces = [
+        ("a.1", b"a"),
+        ("a.2", b"b\nc"),
+        ("a.1", b"d\ne\xff"),
+        ("a.2", b""),
+        ("a.3", b"f"),
+        ("a.1", b"g\n"),
+        ("a.1", b""),
+    ]
+    assert list(lines_of(pieces)) == [
+        b"a.2: b\n",
+        b"a.1: ad\n",
+        b"a.2: c\n",
+        b"a.1: e\xffg\n",
+        b"a.3: f\n",
     ]
 
 
 def test_what_has_no_end_of_line_for_long_is_shown_as_a_line() -> None:
-    (line,) = lines_of("left.9", [(1, b"x" * 70_000)])
-    assert line == b"left.9.1: " + b"x" * 70_000 + b"\n"
+    (line,) = lines_of([("a.1", b"x" * 70_000)])
+    assert line == b"a.1: " + b"x" * 70_000 + b"\n"
