@@ -91,7 +91,8 @@ def _problems_in(file: Path, reported: "set[str]") -> "tuple[Problem, ...]":
         found = read_policy(file).warnings
     except PolicyError as error:
         found = error.problems
-    return tuple(each for each in found if each.code != Code.UNUSED or _marked_in(each)[1:] not in reported)
+    declared = {f"${name}" for name in reported}
+    return tuple(each for each in found if each.code != Code.UNUSED or _marked_in(each) not in declared)
 
 
 def _marked_in(problem: "Problem") -> str:

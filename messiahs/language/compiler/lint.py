@@ -1,5 +1,6 @@
 """Warnings about a valid policy file: rules that contradict each other or never apply."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pkgutil import resolve_name
 from typing import Final
@@ -35,6 +36,7 @@ def review(items: Sequence[Item], draft: Draft) -> None:
             check: Check = resolve_name(f"{__package__}.{block.check}")
             check(draft, certainty)
     _warn_of_unused(items, notebook)
+    _warn_of_unused_definitions(items, notebook)
     _warn_of_block_for_all(items, notebook)
 
 
@@ -72,6 +74,16 @@ def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
         if token[1:] not in used:
             hint = "remove it, or, if machines of a topology have it, name that with `policy check --topology`"
             notebook.warning(token, Code.UNUSED, f"{token} is declared and never used in this policy", hint=hint)
+
+
+def _warn_of_unused_definitions(items: Sequence[Item], notebook: Notebook) -> None:
+    """Warn of a definition (`WORD NAME = …`) whose name occurs nowhere else in the file."""
+    words = [word for item in items for each in (item.head, *(item.body or ())) for word in each.words]
+    named = Counter(str(word) for word in words if word.type == "NAME")
+    for word, *rest in (item.head.words for item in items):
+        if [each.type for each in rest[:2]] == ["NAME", "EQUAL"] and named[str(rest[0])] == 1:
+            text = f"`{word} {rest[0]}` is never used in this policy"
+            notebook.warning(rest[0], Code.UNUSED, text, hint="remove it")
 
 
 def _warn_of_block_for_all(items: Sequence[Item], notebook: Notebook) -> None:

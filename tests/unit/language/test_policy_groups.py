@@ -45,6 +45,20 @@ def test_a_group_may_be_longer_than_a_predicate() -> None:
     assert rules.acceptance.judge(request(tdv(user="user5000"))) != Accepted()
 
 
+def test_a_definition_that_nothing_else_names_is_a_warning() -> None:
+    text = """group used = ("ann");
+group forgotten = ("eve");
+let inner = $user in used;
+let outer = inner and $cpus < 9;
+let idle = $cpus < 2;
+accept from any { require outer; limit 9 tasks; }"""
+    found = [(f"{each.line}:{each.column}", each.message) for each in policy(text).warnings if each.code == Code.UNUSED]
+    assert found == [
+        ("2:7", "`group forgotten` is never used in this policy"),
+        ("5:5", "`let idle` is never used in this policy"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "place", "code", "hint"),
     [
