@@ -14,7 +14,7 @@ from typing import Final
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.rows import RememberedRow
-from messiahs.core.model.ids import EndedEpoch, Epoch, IdsGiven, SystemId
+from messiahs.core.model.ids import EndedEpoch, Epoch, IdsGiven, LostNumbers, SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.module import ModuleState
 
@@ -33,6 +33,11 @@ def epoch_of(state: ModuleState, number: int) -> Epoch:
     """Return the epoch of the submission with a number."""
     ended = (each.epoch for each in state.counters.earlier if number <= each.submissions)
     return next(ended, state.epoch)
+
+
+def lost_with(state: ModuleState, number: int) -> LostNumbers | None:
+    """Return the skipped numbers among which the number of a submission is; None if it is among none."""
+    return next((each for each in state.counters.lost if each.first <= number <= each.last), None)
 
 
 def hello_to(state: ModuleState, neighbor: SystemId) -> SendControl:
@@ -107,7 +112,7 @@ def _compare(state: ModuleState, hello: Hello, now: Instant) -> tuple[Action, ..
         actions = _renew(state, forgotten, now, witness=hello.system)
     else:
         # The epoch is new already, because the state was lost or is a copy: only numbers could repeat.
-        actions = _skip(state, forgotten, witness=hello.system)
+        actions = _skip(state, forgotten, now, witness=hello.system)
     sent_to_all = _send_to_all(state, now)
     # On a new link the neighbor counts as greeted only after this.
     is_sent = any(action.to == hello.system for action in sent_to_all)
@@ -132,12 +137,19 @@ def _renew(state: ModuleState, forgotten: IdsGiven, now: Instant, /, *, witness:
     )
     state.has_renewed = True
     text = f"the database is an older copy, according to {witness}: a new epoch begins"
-    return (Decision(what="older_copy", task=state.system, text=text), *_skip(state, forgotten, witness=witness))
+    return (Decision(what="older_copy", task=state.system, text=text), *_skip(state, forgotten, now, witness=witness))
 
 
-def _skip(state: ModuleState, forgotten: IdsGiven, *, witness: str) -> tuple[Action, ...]:
-    given = state.counters.given.joined(forgotten)
-    state.counters = replace(state.counters, submissions=given.submissions, claims=given.claims)
+def _skip(state: ModuleState, forgotten: IdsGiven, now: Instant, /, *, witness: str) -> tuple[Action, ...]:
+    counters, given = state.counters, state.counters.given.joined(forgotten)
+    skipped = LostNumbers(
+        first=counters.submissions + 1,
+        last=given.submissions,
+        at=now if counters.renewed_at is None else counters.renewed_at,
+        is_copy=counters.renewed_at is not None,
+    )
+    lost = (*counters.lost, skipped) if skipped.first <= skipped.last else counters.lost
+    state.counters = replace(counters, submissions=given.submissions, claims=given.claims, lost=lost)
     text = f"later ids were issued, according to {witness}: the next is {state.system}.{given.submissions + 1}"
     return (Store(row=state.counters), Decision(what="numbers_skipped", task=state.system, text=text))
 

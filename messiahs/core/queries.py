@@ -20,7 +20,7 @@ from messiahs.core.interface.request_counts import RequestCounts
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.ledger import accounts
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, SystemId, TaskId, Ticket
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, IdsGiven, LostNumbers, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
@@ -181,6 +181,14 @@ class ArrayProgress:
 def submission_numbered(state: ModuleState, number: int) -> TaskId:
     """Return the id of the submission of this module with a number, in whichever epoch it was issued."""
     return TaskId(state.system, epochs.epoch_of(state, number), number)
+
+
+def lost_with(state: ModuleState, number: int) -> LostNumbers | None:
+    """Return the skipped numbers among which the number of a submission is; None if it is among none.
+
+    A submission with such a number may have been stored in a state that is not known here.
+    """
+    return epochs.lost_with(state, number)
 
 
 def is_forgotten(state: ModuleState, submission: TaskId) -> bool:

@@ -124,6 +124,28 @@ def test_no_id_repeats_after_a_backup_of_a_module_that_had_stored_nothing(tmp_pa
         assert made.federation.submit("--", "true") != first
 
 
+def test_of_ids_that_are_unknown_after_a_restore_each_says_whether_it_was_lost_or_forgotten(tmp_path: Path) -> None:
+    with short_lease_lab(tmp_path, "\n  home: {machine: {isolation: process, slots: 1}}\n", seconds=5) as made:
+        federation, archive = made.federation, tmp_path / "backup"
+        cleaned = federation.submit("--", "true")
+        assert federation.run("wait", cleaned).returncode == 0
+        assert federation.run("clean", cleaned).returncode == 0
+        assert federation.run("backup", "--module", "home", "--out", str(archive)).returncode == 0
+        later = federation.submit("--", "true")
+        assert federation.run("wait", later).returncode == 0
+        lost_and_restored(made, "home", archive=archive)
+        newest = federation.submit("--", "true")
+        for task in (later, "home.50000", f"home.{int(newest.rpartition('.')[2]) - 1}"):
+            told = re.compile(
+                rf"no task {re.escape(task)} is known here: since 2[0-9-]+T[0-9:]+Z the module continues from an older "
+                "copy of its state, and what was submitted after the copy was made is not known\n"
+            )
+            assert told.search(federation.run("status", task).stderr), task
+        never = f"home.{int(newest.rpartition('.')[2]) + 1}"
+        assert f"no task {never} is known here\n" in federation.run("status", never).stderr
+        assert f"no task {cleaned} is known here any more: ended tasks" in federation.run("status", cleaned).stderr
+
+
 def lost_and_restored_all(short: Lab, archive: Path) -> None:
     """Lose the whole state directory of the federation, and restore it."""
     federation = short.federation

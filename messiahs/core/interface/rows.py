@@ -20,7 +20,18 @@ from messiahs.core.interface.retention_rows import ForgettingRow
 from messiahs.core.interface.search_record import SearchRecord
 from messiahs.core.model.counted import Counted, Uses
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, EndedEpoch, Epoch, IdsGiven, SystemId, TaskId, Ticket
+from messiahs.core.model.ids import (
+    AttemptId,
+    ClaimId,
+    ClientKey,
+    EndedEpoch,
+    Epoch,
+    IdsGiven,
+    LostNumbers,
+    SystemId,
+    TaskId,
+    Ticket,
+)
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.places import Machine, machine_of
 from messiahs.core.model.routes import Address, Leg, Route
@@ -71,6 +82,8 @@ class CountersRow:
     """All earlier epochs, the latest last; rows of earlier releases list those of `earlier` only."""
     audited: int = 0
     """How many rows of the audit log were numbered."""
+    lost: tuple[LostNumbers, ...] = ()
+    """Numbers that were skipped; those that an earlier release skipped are not in it."""
     kept_since: Instant | None = None
     """No task is forgotten before the retention time has passed since then; None in rows of earlier releases."""
 

@@ -10,6 +10,8 @@ Ids are named tuples rather than dataclasses because they are the keys of every 
 from dataclasses import dataclass
 from typing import Final, NamedTuple, NewType
 
+from messiahs.core.model.instants import Instant
+
 SystemId = NewType("SystemId", str)
 """The name of an autonomous system, such as `blays` or `cs.purdue`."""
 
@@ -102,3 +104,17 @@ class EndedEpoch:
 
     epoch: Epoch
     submissions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostNumbers:
+    """Numbers of submissions, `first` to `last`, that were skipped because they may have been issued.
+
+    What had them is not known. With `is_copy` it was stored after the copy from which the module continues since `at`;
+    else a neighbor remembered the numbers at that instant, and the state was lost or is an older copy.
+    """
+
+    first: int
+    last: int
+    at: Instant
+    is_copy: bool

@@ -20,7 +20,7 @@ from messiahs.core.origin.completion import MemberEnds, ended_in, ends_in, has_e
 from messiahs.core.origin.holds import hold_of
 from messiahs.core.origin.member_runs import Run, merged, run_of, runs_among, without
 from messiahs.daemon.api.paced_handlers import InThread, NextSlice
-from messiahs.daemon.api.unknown_tasks import members_for, why_forgotten, why_no_member
+from messiahs.daemon.api.unknown_tasks import members_for, why_forgotten, why_lost, why_no_member
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.notifications.giving import failed_try_document
 from messiahs.daemon.storage.documents import Document, array_document, delay_document, notified_document, task_document
@@ -154,9 +154,12 @@ class Tasks:
         match = _TASK_TEXT.fullmatch(text)
         if match is None or match["system"] != self._host.system:
             return ""
-        array = queries.submission_numbered(self._host.module.state, int(match["number"]))
+        number = int(match["number"])
+        array = queries.submission_numbered(self._host.module.state, number)
         if not queries.is_forgotten(self._host.module.state, array):
             return ""
+        if (lost := queries.lost_with(self._host.module.state, number)) is not None:
+            return why_lost(text, lost)
         return why_forgotten(text, queries.policy_of(self._host.module.state).timeouts.retention_ns)
 
     async def find_all(self) -> AsyncIterator[Found]:

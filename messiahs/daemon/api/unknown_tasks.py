@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from messiahs.core.model.attributes import Unit
 from messiahs.core.model.counts import counted
-from messiahs.core.model.ids import TaskId
-from messiahs.core.model.instants import DAY, SECOND
+from messiahs.core.model.ids import LostNumbers, TaskId
+from messiahs.core.model.instants import DAY, SECOND, instant_text
 from messiahs.language.syntax.quantities import shown
 
 
@@ -34,3 +34,17 @@ def why_forgotten(text: str, retention_ns: int | None) -> str:
     days, rest_ns = divmod(retention_ns, DAY)
     period = shown(max(1, retention_ns // SECOND), Unit.SECONDS) if rest_ns else counted(days, "day")
     return f"no task {text} is known here any more: ended tasks are kept for {period}, or until they are cleaned up"
+
+
+def why_lost(text: str, lost: LostNumbers) -> str:
+    """Return why nothing is known of a task whose number was skipped."""
+    since = instant_text(lost.at)
+    if lost.is_copy:
+        why = (
+            f"since {since} the module continues from an older copy of its state, and what was submitted after the copy"
+        )
+        return f"no task {text} is known here: {why} was made is not known"
+    why = (
+        f"at {since} a neighbor remembered more numbers than this module had, whose state was lost or is an older copy"
+    )
+    return f"no task {text} is known here: {why}, and what was submitted with them is not known"

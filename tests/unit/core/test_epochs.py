@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from messiahs.core.epochs import epoch_of
+from messiahs.core.epochs import epoch_of, lost_with
 from messiahs.core.interface.actions import Action, Answer, Decision, Report, ReportCode, Store
 from messiahs.core.interface.events import LinkUp
 from messiahs.core.interface.hello import Hello
 from messiahs.core.interface.rows import CountersRow, RememberedRow
-from messiahs.core.model.ids import ClientKey, EndedEpoch, Epoch, IdsGiven, TaskId
+from messiahs.core.model.ids import ClientKey, EndedEpoch, Epoch, IdsGiven, LostNumbers, TaskId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.recovery import Remains
 from tests.unit.core.rig import CHILD, EPOCH, ME, PARENT, STRANGER, Rig, make_module, only, sent
@@ -167,3 +167,26 @@ def test_one_copy_after_the_other_keeps_every_epoch_with_ids_and_finds_its_tasks
     empty = started(counters, forgotten=counters.given)
     twice = started(empty.state.counters, forgotten=counters.given)
     assert twice.state.counters.earlier == empty.state.counters.earlier
+
+
+def test_numbers_that_were_skipped_are_noted_and_no_others() -> None:
+    rig = started(COPY, forgotten=IdsGiven(submissions=1_024))
+    copied_at = rig.now
+    first = next_task(rig)
+    rig.wait(SECOND)
+    hear(rig, said(EPOCH, IdsGiven(submissions=70_000)))
+    later = next_task(rig)
+    mark, neighbor = rig.state.counters.lost
+    assert mark == LostNumbers(first=18, last=1_024, at=copied_at, is_copy=True)
+    assert neighbor == LostNumbers(first=1_026, last=later.number - 1, at=copied_at, is_copy=True)
+    numbers = (17, 18, 1_024, first.number, 1_026, later.number - 1, later.number)
+    assert [lost_with(rig.state, number) for number in numbers] == [None, mark, mark, None, neighbor, neighbor, None]
+    assert started(rig.state.counters).state.counters.lost == (mark, neighbor)
+
+
+def test_numbers_of_a_state_that_was_lost_are_noted_as_such_and_none_where_none_was_skipped() -> None:
+    rig = started()
+    hear(rig, said(OTHER_EPOCH, LATER))
+    (lost,) = rig.state.counters.lost
+    assert lost == LostNumbers(first=1, last=next_task(rig).number - 1, at=rig.now, is_copy=False)
+    assert started(COPY, forgotten=COPY.given).state.counters.lost == ()

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import TypeVar, cast
 
 from messiahs.core.interface.actions import Store
-from messiahs.core.interface.rows import SubmissionRow
-from messiahs.core.model.ids import ClientKey, TaskId
-from messiahs.core.model.instants import Instant
+from messiahs.core.interface.rows import CountersRow, SubmissionRow
+from messiahs.core.model.ids import ClientKey, IdsGiven, LostNumbers, TaskId
+from messiahs.core.model.instants import SECOND, Instant, instant_text
+from messiahs.core.recovery import Remains
 from messiahs.daemon.api.paced_handlers import InThread, PacedHandler
 from messiahs.daemon.api.requests import each_named
 from messiahs.daemon.api.task_search import Found, Tasks
+from messiahs.daemon.api.unknown_tasks import why_lost
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.host.user_turns import UserTurns
 from messiahs.daemon.storage.store import RowStore
@@ -86,6 +88,39 @@ def test_the_items_of_an_array_are_searched_once_for_all_ids_that_name_no_member
     store.close()
     # Its row, and its items.
     assert asking.in_threads == 2
+
+
+def test_an_id_that_names_no_task_is_told_apart_by_whether_its_number_was_lost_forgotten_or_never_given(
+    tmp_path: Path,
+) -> None:
+    rig, store = Rig(module=make_module()), RowStore(tmp_path / "module.db")
+    copy = CountersRow(submissions=17)
+    rig.resume(Remains(rows=(copy,), forgotten=IdsGiven(submissions=1_024)))
+    since = rig.now
+    rig.submit()
+    host = SimpleNamespace(module=rig.module, store=store, system=rig.state.system)
+    names = ["me.17", "me.18", "me.900.3", "me.1024", "me.1026"]
+    reasons = asyncio.run(awaited(Sliced(Tasks(cast("Host", host)).why_each_unknown(names))))
+    store.close()
+    ended = "is known here any more: ended tasks are kept for 7 days, or until they are cleaned up"
+    lost = (
+        f"is known here: since {instant_text(since)} the module continues from an older copy of its state, and what "
+        "was submitted after the copy was made is not known"
+    )
+    assert reasons == {
+        "me.17": f"no task me.17 {ended}",
+        "me.18": f"no task me.18 {lost}",
+        "me.900.3": f"no task me.900.3 {lost}",
+        "me.1024": f"no task me.1024 {lost}",
+    }
+
+
+def test_an_id_of_a_state_that_was_lost_is_said_to_be_one() -> None:
+    lost = LostNumbers(first=1, last=500, at=Instant(SECOND), is_copy=False)
+    assert why_lost("me.5", lost) == (
+        "no task me.5 is known here: at 1970-01-01T00:00:01Z a neighbor remembered more numbers than this module had, "
+        "whose state was lost or is an older copy, and what was submitted with them is not known"
+    )
 
 
 def test_all_that_reads_many_rows_does_so_in_turns(tmp_path: Path) -> None:
