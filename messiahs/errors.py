@@ -183,8 +183,8 @@ class CertificateError(MessiahsError):
     """A certificate is not made, not taken or not revoked; the text says why and what an administrator can do."""
 
 
-class ForeignListError(CertificateError):
-    """No root of the site has signed a list of revoked certificates, such as one of a root that was replaced."""
+class RevocationListError(CertificateError):
+    """A list of revoked certificates is damaged, or no root of the site has signed it, as after a new root."""
 
 
 class TraceError(MessiahsError):

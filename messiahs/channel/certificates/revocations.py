@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in, serial_of
 from messiahs.channel.certificates.malformed import malformed_as_value_error
 from messiahs.core.model.texts import printable
-from messiahs.errors import CertificateError, ForeignListError
+from messiahs.errors import RevocationListError
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -55,27 +55,29 @@ NO_REVOCATIONS: Final = Revocations(serials=_NOTHING)
 def read_revocations(pem: bytes, roots: bytes) -> Revocations:
     """Read a list that one of some roots (PEM) has signed.
 
-    A `CertificateError` says what is wrong with it; if none of these roots has signed it, this is a `ForeignListError`.
+    A `RevocationListError` says what is wrong with it.
     """
     # An expensive import, needed only where something was revoked.
     from cryptography import x509  # noqa: PLC0415 - see above
     from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - see above
 
     if len(pem) > LIST_LIMIT_BYTES:
-        raise CertificateError(f"the list of revoked certificates is longer than {LIST_LIMIT_BYTES} bytes")
+        raise RevocationListError(f"the list of revoked certificates is longer than {LIST_LIMIT_BYTES} bytes")
     if _PEM.fullmatch(pem.strip()) is None:
-        raise CertificateError("this is no list of revoked certificates in PEM")
+        raise RevocationListError("this is no list of revoked certificates in PEM")
     try:
         with malformed_as_value_error():
             found = x509.load_pem_x509_crl(pem)
             read = x509.load_pem_x509_certificates(roots)
             signer = next((each for each in read if _has_signed(each, found)), None)
             if signer is None:
-                raise ForeignListError("no root of this site has signed the list of revoked certificates")
+                raise RevocationListError("no root of this site has signed the list of revoked certificates")
             number = found.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
             serials = {each.serial_number: each.revocation_date_utc for each in found}
     except ValueError as error:
-        raise CertificateError(f"the list of revoked certificates cannot be read: {printable(str(error))}") from error
+        raise RevocationListError(
+            f"the list of revoked certificates cannot be read: {printable(str(error))}"
+        ) from error
     fingerprint = certificate_fingerprint(signer.public_bytes(Encoding.DER))
     return Revocations(number=number, serials=serials, pem=pem, signer=fingerprint)
 

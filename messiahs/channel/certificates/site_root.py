@@ -29,7 +29,7 @@ from messiahs.channel.certificates.revoking import make_revocations
 from messiahs.channel.certificates.tls import MODULE_LIFETIME, KeyAndCertificate, signer_in
 from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
-from messiahs.errors import CertificateError, ForeignListError
+from messiahs.errors import CertificateError, RevocationListError
 
 FOLDER: Final = "tls"
 ROOT_FILE: Final = "root.pem"
@@ -88,15 +88,11 @@ class SiteRoot:
     @property
     def revocations(self) -> Revocations:
         """What was revoked; a `CertificateError` if the list is damaged, or none of the roots has signed it."""
-        file = self._folder / REVOKED_FILE
         try:
-            return read_revocations(read_regular(file), self.roots)
-        except FileNotFoundError:
-            return NO_REVOCATIONS
-        except OSError as error:
-            raise CertificateError(f"{error.filename}: {error.strerror}") from error
-        except ForeignListError as error:
-            raise ForeignListError(f"{file}: {error}; `messiahs certificate revoke` signs it again") from error
+            return self._stored_list()
+        except RevocationListError as error:
+            file = self._folder / REVOKED_FILE
+            raise RevocationListError(f"{file}: {error}; `messiahs certificate revoke` signs it again") from error
 
     def is_revoked(self, certificate: bytes) -> bool:
         """Whether a certificate (PEM) was revoked, or another one for its key that was the newest."""
@@ -176,8 +172,8 @@ class SiteRoot:
         """Put certificates on the list of revoked ones, and write the list; return it.
 
         These are the ones with these serial numbers, all of modules with these names, and those that were `found`
-        somewhere, which are noted. Certificates on the last list stay on it, unless they are known to have expired, or
-        the root that signed it was removed: those that are noted as revoked do.
+        somewhere, which are noted. Certificates on the last list stay on it, unless they are known to have expired. If
+        that list is of no use (its root was removed, or it is damaged), those stay that are noted as revoked.
         Raises a `CertificateError` if the list would become too long: the last one then stays as it is.
         """
         now = datetime.now(UTC).replace(microsecond=0)
@@ -205,10 +201,18 @@ class SiteRoot:
             issued.write(self._folder)
         return read_revocations(pem, self.roots)
 
+    def _stored_list(self) -> Revocations:
+        try:
+            return read_revocations(read_regular(self._folder / REVOKED_FILE), self.roots)
+        except FileNotFoundError:
+            return NO_REVOCATIONS
+        except OSError as error:
+            raise CertificateError(f"{error.filename}: {error.strerror}") from error
+
     def _last_list(self) -> Revocations:
         try:
-            return self.revocations
-        except ForeignListError:
+            return self._stored_list()
+        except RevocationListError:
             return NO_REVOCATIONS
 
     def _has_signed(self, certificate: bytes) -> bool:

@@ -6,11 +6,12 @@ The module cryptography is imported only where something is created, because a r
 import os
 import ssl
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from messiahs.channel.certificates.fingerprints import certificates_in
 from messiahs.channel.certificates.own_certificate import OwnCertificate
 from messiahs.channel.certificates.revocations import (
     LIST_LIMIT_BYTES,
@@ -153,6 +154,25 @@ class KeyAndCertificate:
 
 def load(files: TlsFiles) -> TlsMaterial:
     """Read the files for TLS; a `ChannelError` names a file that cannot be read."""
+    found = load_certificates(files)
+    return replace(found, revocations=load_revocations(files, found.trust))
+
+
+def load_revocations(files: TlsFiles, roots: bytes) -> Revocations:
+    """Read the list of revoked certificates, if there is one; raises a `ChannelError` as `load` does."""
+    file = files.revoked_file
+    try:
+        return read_revocations(read_regular(file, limit_bytes=LIST_LIMIT_BYTES), roots)
+    except FileNotFoundError:
+        return NO_REVOCATIONS
+    except OSError as error:
+        raise ChannelError(f"{error.filename}: {error.strerror}") from error
+    except CertificateError as error:
+        raise ChannelError(f"{file}: {error}; {SIGNED_AGAIN}") from error
+
+
+def load_certificates(files: TlsFiles) -> TlsMaterial:
+    """Read all files for TLS but the list of revoked certificates; raises a `ChannelError` as `load` does."""
     try:
         certificate = _certificates(files.certificate_file)
         trust = _certificates(files.trust_file)
@@ -164,12 +184,9 @@ def load(files: TlsFiles) -> TlsMaterial:
             trust_file=files.trust_file,
             links=tuple((peer, _recorded(recorded)) for peer, recorded in files.links),
             introductions=_recorded(files.introductions),
-            revocations=_revocations(files.revoked_file, trust),
         )
     except OSError as error:
         raise ChannelError(f"{error.filename}: {error.strerror}") from error
-    except CertificateError as error:
-        raise ChannelError(f"{files.revoked_file}: {error}; {SIGNED_AGAIN}") from error
     except ValueError as error:
         raise ChannelError(f"{files.certificate_file}: {error}") from error
 
@@ -178,18 +195,14 @@ def _recorded(files: Iterable[TrustedFile]) -> tuple[RecordedRoots, ...]:
     return tuple(RecordedRoots(file=each.file, roots=_certificates(each.file), names=each.names) for each in files)
 
 
-def _revocations(file: Path, roots: bytes) -> Revocations:
-    try:
-        pem = read_regular(file, limit_bytes=LIST_LIMIT_BYTES)
-    except FileNotFoundError:
-        return NO_REVOCATIONS
-    return read_revocations(pem, roots)
-
-
 def _certificates(file: Path) -> bytes:
     content = read_regular(file)
     if _PEM_CERTIFICATE not in content:
         raise ChannelError(f"{file}: it contains no certificate in PEM")
+    try:
+        certificates_in(content)
+    except ValueError as error:
+        raise ChannelError(f"{file}: {error}") from error
     return content
 
 

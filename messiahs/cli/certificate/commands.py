@@ -12,7 +12,7 @@ from messiahs.cli.options import JSON, STATE
 from messiahs.cli.output import print_document, print_table, print_text
 from messiahs.client.connection import Document
 from messiahs.client.locating import state_directory
-from messiahs.errors import CertificateError, ClientError, MessiahsError
+from messiahs.errors import CertificateError, ClientError, MessiahsError, RevocationListError
 
 if TYPE_CHECKING:
     from messiahs.channel.certificates.issued import Issued
@@ -187,6 +187,10 @@ def revoke(what: tuple[str, ...], *, federation: str, state: Path | None, as_jso
     directory = root_directory(state_directory(state), federation)
     root = SiteRoot.load(directory)
     meant = meant_by(root, directory, what)
+    try:
+        _ = root.revocations
+    except RevocationListError as error:
+        print_text(f"messiahs: {error}, with the certificates that tls/issued.json notes as revoked", err=True)
     with as_owner(directory):
         made, revoked, others = revoked_by(root, meant)
     file = directory / "tls" / REVOKED_FILE

@@ -11,15 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from messiahs.channel.certificates.fingerprints import certificates_in
+from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.own_certificate import problem_with_files
-from messiahs.channel.certificates.revocations import read_revocations
-from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load
+from messiahs.channel.certificates.revocations import NO_REVOCATIONS
+from messiahs.channel.certificates.tls import TlsFiles, TlsMaterial, load_certificates, load_revocations
 from messiahs.channel.certificates.trusted_roots import is_signed
 from messiahs.channel.periodic_jobs import repeat
-from messiahs.config.regular_files import read_regular
-from messiahs.errors import CertificateError, ChannelError
+from messiahs.errors import ChannelError
 
 PERIOD_SECONDS: Final = 2.0
 _LOG = logging.getLogger(__name__)
@@ -85,31 +84,35 @@ class CertificateFiles:
             _LOG.warning("%s", note)
 
     def _read(self, now: TlsMaterial) -> tuple[TlsMaterial, str]:
-        """Return what is to be in force, and what is wrong with the rest."""
+        """Return what the files say, with what is in force for those that are of no use, and what is wrong with them.
+
+        Each is read by itself: a root that was removed is trusted no more whatever the list is like, and what was
+        revoked is so whatever the other files are like.
+        """
         problems = []
         try:
-            found = load(self._files)
+            found = load_certificates(self._files)
         except ChannelError as error:
             problems.append(str(error))
-            found = self._with_revocations(now)
+            found = now
+        roots = map(certificate_fingerprint, certificates_in(found.trust))
+        # Neighbors that have a list of a root that is left send it: their links are renewed when a root is removed.
+        kept = now.revocations if now.revocations.signer in roots else NO_REVOCATIONS
+        try:
+            read = load_revocations(self._files, found.trust)
+            if read.number < kept.number:
+                text = f"{self._files.revoked_file} is older than the list of revoked certificates that is in force"
+                problems.append(f"{text}, number {kept.number}: put the newer one back")
+        except ChannelError as error:
+            problems.append(str(error))
+            read = kept
+        found = replace(found, revocations=max(kept, read, key=lambda each: each.number))
         if (found.certificate, found.key) != (now.certificate, now.key):
             problem = self._own_problem(found)
             if problem:
                 problems.append(problem)
                 found = replace(found, own=now.own, certificate=now.certificate, key=now.key)
-        if found.revocations.number < now.revocations.number:
-            text = f"{self._files.revoked_file} is older than the list of revoked certificates that is in force"
-            problems.append(f"{text}, number {now.revocations.number}: put the newer one back")
-            found = replace(found, revocations=now.revocations)
         return found, "; ".join(dict.fromkeys(problems))
-
-    def _with_revocations(self, now: TlsMaterial) -> TlsMaterial:
-        """Take a list of revoked certificates even if another file is of no use."""
-        try:
-            read = read_revocations(read_regular(self._files.revoked_file), now.trust)
-        except (OSError, CertificateError):
-            return now
-        return replace(now, revocations=read)
 
     def _own_problem(self, found: TlsMaterial) -> str:
         files = self._files

@@ -15,7 +15,7 @@ from messiahs.channel.certificates.tls import make_root, write
 from messiahs.cli.certificate.signers import signing_root
 from messiahs.cli.federation.certificates import make_certificates
 from messiahs.cli.main import main
-from messiahs.errors import ForeignListError
+from messiahs.errors import RevocationListError
 from tests.contract.authorities import Authority, naming
 
 Capture = pytest.CaptureFixture[str]
@@ -124,6 +124,20 @@ def test_a_root_signs_through_the_authorities_behind_a_certificate_and_no_other_
     assert signing_root([], roots) is None
 
 
+@pytest.mark.parametrize("damaged", [b"", b"-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n"])
+def test_a_damaged_list_is_made_anew_from_what_the_record_has_noted(
+    home: Path, capsys: Capture, damaged: bytes
+) -> None:
+    assert run("revoke", "xinu", home=home) == 0
+    serials = SiteRoot.load(home).revocations.serials.keys()
+    (home / "tls" / "revoked.pem").write_bytes(damaged)
+    capsys.readouterr()
+    assert run("revoke", home=home) == 0
+    told = capsys.readouterr().err
+    assert "signs it again, with the certificates that tls/issued.json notes as revoked" in told
+    assert SiteRoot.load(home).revocations.serials.keys() == serials
+
+
 def test_the_old_root_is_needed_until_the_new_one_has_signed_the_list_of_revoked_certificates(
     home: Path, capsys: Capture
 ) -> None:
@@ -147,7 +161,7 @@ def test_a_list_of_a_root_that_was_removed_is_named_with_all_certificates_and_si
     keep_newest_root(home)
     assert run("renew", home=home) == 0
     problem = "no root of this site has signed the list of revoked certificates"
-    with pytest.raises(ForeignListError, match=f"{problem}; `messiahs certificate revoke` signs it again"):
+    with pytest.raises(RevocationListError, match=f"{problem}; `messiahs certificate revoke` signs it again"):
         _ = SiteRoot.load(home).revocations
     code, found = shown(home, capsys)
     assert (code, sorted(found)) == (1, ["cs", "revoked.pem", "xinu"])

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from messiahs.channel.certificates.fingerprints import certificates_in
 from messiahs.channel.certificates.in_force import TlsInForce
 from messiahs.channel.certificates.requests import make_request
+from messiahs.channel.certificates.revoking import make_revocations
 from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.channel.certificates.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
 from messiahs.channel.certificates.trusted_roots import is_signed
@@ -51,6 +52,24 @@ class Module:
         key, request = make_request(federation="campus", name=name, key=key)
         return KeyAndCertificate(key=key, certificate=self.root.sign(request, name, lifetime=lifetime))
 
+    @property
+    def trust(self) -> bytes:
+        """The roots of the site (PEM)."""
+        return self.files.trust_file.read_bytes()
+
+    def root_pair(self) -> KeyAndCertificate:
+        """Return the key of the root, and its certificate, the last in the file."""
+        certificate = b"-----BEGIN" + self.trust.split(b"-----BEGIN")[-1]
+        return KeyAndCertificate(key=(self.directory / "tls" / "root.key").read_bytes(), certificate=certificate)
+
+    def use_new_root(self, key: KeyAndCertificate | None = None, *, keeps_old: bool = False) -> None:
+        """Use another root behind the old one or in its place, with a certificate that it has signed."""
+        old, new = self.trust, key or make_root("campus")
+        write(new, certificate_file=self.files.trust_file, key_file=self.directory / "tls" / "root.key")
+        if keeps_old:
+            self.files.trust_file.write_bytes(old + new.certificate)
+        self.write()
+
     def write(self, *, lifetime: timedelta = timedelta(days=800)) -> KeyAndCertificate:
         """Write a certificate for the key of the module."""
         made = self.signed(lifetime=lifetime)
@@ -86,6 +105,12 @@ def test_a_new_certificate_is_used_without_a_restart(tmp_path: Path) -> None:
         ),
         (lambda module: module.files.certificate_file.write_bytes(make_root("x").certificate), "is not for the key"),
         (lambda module: module.files.trust_file.write_bytes(b""), "contains no certificate in PEM"),
+        (
+            lambda module: module.files.trust_file.write_bytes(
+                b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n"
+            ),
+            "root.pem: ",
+        ),
     ],
 )
 def test_what_is_of_no_use_leaves_the_old_in_force_and_is_logged_once(
@@ -132,6 +157,48 @@ def test_an_older_list_of_revoked_certificates_is_not_taken_back(tmp_path: Path,
         await module.certificates.check()
         assert set(module.in_force.now.revocations.serials) == {0xABC, 0xDEF}
         assert "is older than the list" in module.certificates.problem
+
+    play(scene)
+
+
+def test_a_root_that_was_removed_is_trusted_no_more_though_it_has_signed_the_list(tmp_path: Path) -> None:
+    async def scene() -> None:
+        module = Module(tmp_path)
+        module.root.sign(make_request(federation="campus", name="xinu")[1], "xinu")
+        module.root.revoke(names=frozenset({"xinu"}))
+        revoked = set(module.root.revocations.serials)
+        await module.certificates.check()
+        old = module.in_force.now
+        module.use_new_root()
+        await module.certificates.check()
+        now = module.in_force.now
+        assert (now.trust != old.trust, now.certificate != old.certificate, now.revocations.number) == (True, True, 0)
+        assert "revoked.pem: no root of this site has signed the list" in module.certificates.problem
+        # The key of the new root signs what the record has noted.
+        module.root.revoke(frozenset({"def"}))
+        await module.certificates.check()
+        now = module.in_force.now
+        assert (set(now.revocations.serials), module.certificates.problem) == ({*revoked, 0xDEF}, "")
+
+    play(scene)
+
+
+def test_a_list_with_a_high_number_is_forgotten_with_its_root(tmp_path: Path) -> None:
+    async def scene() -> None:
+        module = Module(tmp_path)
+        stolen = module.root_pair()
+        module.files.revoked_file.write_bytes(make_revocations(stolen, {0x666: datetime.now(UTC)}, above=1 << 60))
+        await module.certificates.check()
+        module.use_new_root(keeps_old=True)
+        await module.certificates.check()
+        # A list of the new root, which does not know of the high number, counts as soon as the old one is gone.
+        later = make_revocations(module.root_pair(), {0xABC: datetime.now(UTC)}, above=0)
+        module.files.revoked_file.write_bytes(later)
+        await module.certificates.check()
+        assert set(module.in_force.now.revocations.serials) == {0x666}
+        module.use_new_root(key=module.root_pair())
+        await module.certificates.check()
+        assert (set(module.in_force.now.revocations.serials), module.certificates.problem) == ({0xABC}, "")
 
     play(scene)
 
