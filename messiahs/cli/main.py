@@ -23,7 +23,7 @@ FOR_USERS: Final[Mapping[str, str]] = MappingProxyType(
         "run": "messiahs.cli.task.commands:run",
         "submit": "messiahs.cli.task.commands:submit",
         "plan": "messiahs.cli.task.planning:plan",
-        "status": "messiahs.cli.task.commands:status",
+        "status": "messiahs.cli.task.listing:status",
         "explain": "messiahs.cli.task.commands:explain",
         "history": "messiahs.cli.task.history:history",
         "wait": "messiahs.cli.task.commands:wait",

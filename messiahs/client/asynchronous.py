@@ -109,9 +109,11 @@ class AsyncClient:
         """Submit an array with one task for each item and return its id (`Client.map`)."""
         return await self._call(partial(self._client.map, command, items, at_once=at_once, **options))
 
-    async def status(self, *ids: str, members: bool = False) -> list[TaskStatus]:
+    async def status(
+        self, *ids: str, members: bool = False, user: str | None = None, active: bool = False
+    ) -> list[TaskStatus]:
         """Return the state of tasks, or of all tasks of the module (`Client.status`)."""
-        return await self._call(partial(self._client.status, *ids, members=members))
+        return await self._call(partial(self._client.status, *ids, members=members, user=user, active=active))
 
     async def explain(self, task: str) -> TaskStatus:
         """Return the state of a task with its reasons and its history (`Client.explain`)."""

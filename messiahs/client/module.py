@@ -16,7 +16,7 @@ from messiahs.client.connection import (
 )
 from messiahs.client.decisions import decisions
 from messiahs.client.reading import read_on
-from messiahs.client.status import Ended, asked_states, is_final
+from messiahs.client.status import Among, asked_states, is_final
 from messiahs.client.submission import Submission
 
 _POLL_SECONDS = 10
@@ -278,13 +278,13 @@ class ModuleClient:
         body = {"key": key, "submissions": parts}
         return list(self._connection.ask("POST", "/v1/workflows", body=body, patience=self.patience)["ids"])
 
-    def tasks(self, *ids: str, members: bool = False, explained: bool = False, ended: Ended | None = None) -> Document:
+    def tasks(self, *ids: str, members: bool = False, explained: bool = False, among: Among | None = None) -> Document:
         """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays.
 
-        `explained` adds to tasks, and `ended` leaves tasks out, as in `asked_states`.
+        `explained` adds to tasks, and `among` leaves tasks out, as in `asked_states`.
         """
         return asked_states(
-            self._connection, ids, members=members, explained=explained, ended=ended, patience=self.patience
+            self._connection, ids, members=members, explained=explained, among=among, patience=self.patience
         )
 
     def feed(

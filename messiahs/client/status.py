@@ -208,20 +208,34 @@ class Ended(NamedTuple):
     user: str | None = None
 
 
+class Listed(NamedTuple):
+    """Tasks of one user or (None) of all; with `only_active`, only those that have not ended."""
+
+    user: str | None = None
+    only_active: bool = False
+
+    def has(self, task: Document) -> bool:
+        """Whether a task or an array is one of these."""
+        return self.user in (None, task.get("user")) and not (self.only_active and is_final(task))
+
+
+Among = Ended | Listed
+
+
 def asked_states(
     connection: Connection,
     ids: Sequence[str],
     *,
     members: bool = False,
     explained: bool = False,
-    ended: Ended | None = None,
+    among: Among | None = None,
     patience: float | None,
 ) -> Document:
     """Ask for the states of tasks, or of all; returns `{"tasks": […], "unknown": [ids]}`, with arrays by members.
 
     With `explained`, tasks have what `Client.explain` returns. Of the unknown ids, those that were known once are also
-    in `"forgotten": {id: sentence}`. `ended` leaves out tasks that have not ended since then, and those of other users;
-    a module of an earlier release returns them, too.
+    in `"forgotten": {id: sentence}`. `among` leaves out all other tasks; a module of an earlier release may return some
+    of these, too.
     """
     answer: Document = {"tasks": [], "unknown": []}
     forgotten: Document = {}
@@ -229,9 +243,13 @@ def asked_states(
     for names in (ids[start : start + _ASKED_TASKS] for start in range(0, max(1, len(ids)), _ASKED_TASKS)):
         asked = [("id", task) for task in names] + ([("members", "1")] if members else [])
         asked += [("explain", "1")] if explained else []
-        if ended is not None:
-            asked += [("user", ended.user)] if ended.user is not None else []
-            asked += [("ended_since", str(int(ended.since)))]
+        if among is not None and among.user is not None:
+            asked.append(("user", among.user))
+        match among:
+            case Ended():
+                asked.append(("ended_since", str(int(among.since))))
+            case Listed(only_active=True):
+                asked.append(("active", "1"))
         part = connection.ask("GET", f"/v1/tasks?{urlencode(asked)}", patience=patience)
         answer = {key: answer[key] + part.get(key, []) for key in answer}
         forgotten |= part.get("forgotten", {})

@@ -32,7 +32,7 @@ from messiahs.client.module import ModuleClient
 from messiahs.client.plans import TaskPlan
 from messiahs.client.preparing import planned_submission, prepared_submission, retry_at
 from messiahs.client.progress import OnProgress, silent
-from messiahs.client.status import Ended, TaskStatus, is_final
+from messiahs.client.status import Ended, Listed, TaskStatus, is_final
 from messiahs.client.task_options import TaskOptions, checked_age, checked_folder, checked_timeout
 from messiahs.core.model.texts import printable
 from messiahs.errors import ClientError
@@ -153,24 +153,31 @@ class Client:
         members = Members.of_items([str(item) for item in items])
         return self.submit(command, members=members if at_once is None else members.limited(at_once), **options)
 
-    def status(self, *ids: str, members: bool = False) -> list[TaskStatus]:
-        """Return the state of tasks in the order of `ids`, or of all tasks of the module; `members` unfolds arrays."""
-        tasks, unknown = self.found(*ids, members=members)
+    def status(
+        self, *ids: str, members: bool = False, user: str | None = None, active: bool = False
+    ) -> list[TaskStatus]:
+        """Return the state of tasks in the order of `ids`, or of all tasks of the module; `members` unfolds arrays.
+
+        `user` leaves out the tasks of others, and `active` those that have ended.
+        """
+        tasks, unknown = self.found(*ids, members=members, among=Listed(user, active))
         if unknown:
             raise unknown_error(unknown)
         return cast("list[TaskStatus]", tasks)
 
-    def found(self, *ids: str, members: bool = False, explained: bool = False) -> tuple[list[Document], dict[str, str]]:
+    def found(
+        self, *ids: str, members: bool = False, explained: bool = False, among: Listed | None = None
+    ) -> tuple[list[Document], dict[str, str]]:
         """Return the state of the tasks that are known, and the ids that are not, each with a sentence.
 
-        Both are in the order of `ids`.
+        Both are in the order of `ids`. `among` leaves out all other tasks.
         """
         tasks: list[Document] = []
         unknown: dict[str, str] = {}
         for names in self._by_module(ids) if ids else ((),):
             with self.at(*names[:1]) as module:
-                answer = module.tasks(*names, members=members, explained=explained)
-            tasks += answer["tasks"]
+                answer = module.tasks(*names, members=members, explained=explained, among=among)
+            tasks += [task for task in answer["tasks"] if among is None or among.has(task)]
             unknown |= unknown_in(answer)
         places = {task_of(name): place for place, name in reversed(list(enumerate(ids)))}
         tasks.sort(key=lambda task: places.get(task["id"], places.get(array_of(task["id"]), 0)))
@@ -195,7 +202,7 @@ class Client:
         seconds = checked_age("since", since)
         begin = datetime.fromtimestamp(max(0.0, time.time() - seconds), UTC)
         with self.at() as module:
-            tasks = module.tasks(members=True, ended=Ended(begin.timestamp(), user))["tasks"]
+            tasks = module.tasks(members=True, among=Ended(begin.timestamp(), user))["tasks"]
         return cast("list[TaskStatus]", ended_among(tasks, begin=begin, user=user))
 
     def wait(self, *ids: str, timeout: float | None = None) -> list[TaskStatus]:

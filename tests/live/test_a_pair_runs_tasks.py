@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.client.status import Ended
+from messiahs.client.status import Ended, Listed
 from messiahs.config.settings import DEFAULT_TASK_UIDS
 from tests.live.conftest import Federation
 from tests.waiting import eventually
@@ -172,10 +172,31 @@ def test_the_history_has_what_ran_where_and_what_it_used(pair: Federation) -> No
     assert f"{array}.1 " in shown
     assert waiting not in shown
     with pair.client("left") as client:
-        assert f"{array}.1" in [task["id"] for task in client.tasks(members=True, ended=Ended(1))["tasks"]]
-        assert client.tasks(members=True, ended=Ended(10**11))["tasks"] == []
-        assert client.tasks(members=True, ended=Ended(1, "somebody else"))["tasks"] == []
+        assert f"{array}.1" in [task["id"] for task in client.tasks(members=True, among=Ended(1))["tasks"]]
+        assert client.tasks(members=True, among=Ended(10**11))["tasks"] == []
+        assert client.tasks(members=True, among=Ended(1, "somebody else"))["tasks"] == []
     pair.run("cancel", waiting)
+
+
+def test_a_module_lists_the_tasks_of_a_user_and_those_that_have_not_ended(pair: Federation) -> None:
+    array = pair.submit("--array", "1-2", "--", "sh", "-c", "test {} = 1 || sleep 600")
+    eventually(lambda: pair.members(array)[0]["state"] == "finished")
+    done = pair.submit("--", "true")
+    assert pair.run("wait", done).returncode == 0
+    with pair.client("left") as client:
+
+        def listed(*, members: bool = False, user: str | None = None, only_active: bool = False) -> set[str]:
+            found = client.tasks(members=members, among=Listed(user, only_active))["tasks"]
+            return {task["id"] for task in found} & {array, done, f"{array}.1", f"{array}.2"}
+
+        (me,) = {task["user"] for task in client.tasks(array)["tasks"]}
+        assert listed() == listed(user=me) == {array, done}
+        assert listed(only_active=True) == listed(user=me, only_active=True) == {array}
+        assert listed(members=True, only_active=True) == {f"{array}.2"}
+        assert listed(user="somebody else") == set()
+    assert pair.run("cancel", "--mine").returncode == 0
+    assert pair.run("wait", array).returncode == 1
+    assert pair.run("status", "--mine", "--active").stdout == ""
 
 
 def test_the_logs_of_an_array_are_those_of_all_members_with_their_ids(pair: Federation) -> None:

@@ -71,6 +71,23 @@ def test_each_user_sees_only_what_they_may(host: Host) -> None:
     assert host.run("ann", "status", task).returncode == 1
 
 
+def test_users_list_and_cancel_their_own_tasks_alone(host: Host) -> None:
+    place = ("--module", "site")
+    ids = {}
+    for person in ("ann", "eve", "root"):
+        words = ("submit", *place, "--quiet", "--array", "1-2", "--", "sleep", "600")
+        ids[person] = host.run(person, *words).stdout.strip()
+    for person, task in ids.items():
+        assert host.run(person, "status", *place, "--mine", "--active", "-q").stdout.split() == [task]
+        assert host.run("bob", "status", *place, "--user", person, "--active", "-q").stdout.split() == [task]
+    assert host.run("bob", "cancel", *place, "--mine").stdout == "none of your tasks is left to cancel\n"
+    for person, task in ids.items():
+        assert host.run(person, "cancel", *place, "--mine").stdout == "2 of 2 cancelled\n"
+        left = host.run(person, "status", *place, "--active", "-q").stdout.split()
+        assert task not in left
+        assert len(left) == len(ids) - 1 - list(ids).index(person)
+
+
 def test_the_same_bytes_of_two_users_are_stored_once_and_a_hash_alone_opens_none(host: Host) -> None:
     content = b"what ann and bob both have"
     name = hashlib.sha256(content).hexdigest()

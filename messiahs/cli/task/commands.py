@@ -30,14 +30,13 @@ from messiahs.cli.options import (
 from messiahs.cli.output import print_document, print_text
 from messiahs.cli.shell.completing import files, task_ids
 from messiahs.cli.task.by_hand import hold, move, release, revoke
+from messiahs.cli.task.listing import own_active, status
 from messiahs.cli.task.modules import CommandClient, client_of, done_for_each, located
 from messiahs.cli.task.planning import plan
 from messiahs.cli.task.sentences import cancelled_text, waited_text
 from messiahs.client.members import SINGLE, Members
 from messiahs.client.module import ModuleClient
-from messiahs.client.status import is_final
 from messiahs.client.submission import Submission
-from messiahs.core.model.texts import printable
 
 _COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=files)
 _COMMAND_OR_FILE = click.argument("command", nargs=-1, type=click.UNPROCESSED, shell_complete=files)
@@ -52,7 +51,7 @@ def task() -> None:
     """
 
 
-for _act in (plan, revoke, move, hold, release):
+for _act in (status, plan, revoke, move, hold, release):
     task.add_command(_act)
 
 
@@ -125,49 +124,6 @@ def run(command: tuple[str, ...], *, interactive: bool, tty: bool, **options: Un
         return with_terminal(replace(submission, takes_stdin=stdin is not None), stdin)
 
     return run_submission(place, prepare, stdin=stdin, as_json=options["as_json"])
-
-
-@task.command()
-@place_options
-@click.option("--members", is_flag=True, help="Show each member of an array.")
-@click.option("--failed", is_flag=True, help="Show only tasks that ended without exit code 0.")
-@click.argument("ids", metavar="[ID…]", nargs=-1, shell_complete=task_ids)
-def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpack[PlaceOptions]) -> int:
-    """Show the named tasks, or all tasks of the module, the newest last, and those that wait for others below these."""
-    from messiahs.cli.task.lines import show_tasks
-
-    with client_of(options) as client:
-        tasks, unknown = client.found(*ids, members=members or failed)
-    if failed:
-        tasks = [document for document in tasks if is_final(document) and exit_code_of(document)]
-    if options["as_json"]:
-        print_document({"tasks": tasks, "unknown": list(unknown)})
-    elif options["quiet"]:
-        for document in tasks:
-            print_text(document["id"])
-    else:
-        show_tasks(tasks, are_named=bool(ids))
-        if not ids:
-            _note_machine(options)
-    for text in unknown.values():
-        print_text(f"messiahs: {text}", err=True)
-    return 1 if unknown else 0
-
-
-def _note_machine(options: PlaceOptions) -> None:
-    """Say on stderr if the owner of the module's machine has turned the dial, or announced that it will be away."""
-    from messiahs.cli.lending import dial_text, maintenance_text
-    from messiahs.client.lending import turned_dial
-    from messiahs.client.locating import locate_module
-    from messiahs.client.maintenance import announced_drain
-
-    place = locate_module(options["module"], state=options["state"])
-    dial = turned_dial(place.socket)
-    if dial is not None:
-        print_text(f"the machine of {place.module} {dial_text(dial)}", err=True)
-    announced = announced_drain(place.socket)
-    if announced is not None:
-        print_text(printable(f"the machine of {place.module} {maintenance_text(announced)}"), err=True)
 
 
 @task.command()
@@ -258,16 +214,21 @@ def logs(
 
 @task.command()
 @place_options
-@TASK_IDS
-def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
+@click.option("--mine", is_flag=True, help="All your own tasks of the module that have not ended, also as root.")
+@click.argument("ids", metavar="[ID…]", nargs=-1, shell_complete=task_ids)
+def cancel(ids: tuple[str, ...], *, mine: bool, **options: Unpack[PlaceOptions]) -> int:
     """Cancel tasks that have not ended; `wait` returns once they have.
 
-    The exit code is 1 if one had ended before by itself, and is 0 for one that was killed before.
+    The exit code is 1 if one of ID had ended before by itself, and is 0 for one that was killed before.
     """
+    if bool(ids) == mine:
+        raise click.UsageError("name tasks, or say --mine for all of yours that have not ended")
+    if mine:
+        ids = own_active(options)
     cancelled, code = done_for_each(ids, options, act=ModuleClient.cancel)
     for document in cancelled:
         states = document.get("states", [])
-        if document.get("has_ended"):
+        if document.get("has_ended") and not mine:
             print_text(f"messiahs: {document['id']} has ended before: {', '.join(states)}", err=True)
             code = code if "killed" in states else 1
     if options["as_json"]:
@@ -275,7 +236,7 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     elif options["quiet"]:
         for document in cancelled:
             print_text(document["id"])
-    elif text := cancelled_text(cancelled):
+    elif text := "none of your tasks is left to cancel" if mine and not ids else cancelled_text(cancelled):
         print_text(text)
     return code
 

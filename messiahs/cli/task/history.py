@@ -1,7 +1,6 @@
 """`messiahs history`: the tasks that have ended, where they ran, how long, and what they used."""
 
 import os
-import pwd
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Unpack, cast
@@ -13,6 +12,7 @@ from messiahs.cli.options import PlaceOptions, place_options
 from messiahs.cli.output import local_time, print_document, print_table, print_text, result_of
 from messiahs.cli.task.lines import command_text, duration_text, ran_seconds
 from messiahs.cli.task.modules import client_of
+from messiahs.cli.task.whose import own_name
 from messiahs.cli.times import past_time
 from messiahs.client.connection import Document
 from messiahs.core.model.texts import printable
@@ -62,14 +62,7 @@ def show_history(tasks: Sequence[Document], *, user: str | None = None) -> None:
 
 def _shown_user(user: str | None) -> str | None:
     """Return whose tasks are shown: those of `user`, else one's own, and for root those of all (None)."""
-    uid = os.geteuid()
-    if user is not None or uid == 0:
-        return user
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        # As the module names an account that does not exist.
-        return f"uid-{uid}"
+    return user if user is not None or os.geteuid() == 0 else own_name()
 
 
 def _row(task: Document) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from messiahs.cli.output import (
     is_held,
@@ -32,6 +32,8 @@ _COMMAND_COLUMNS = 40
 _NEVER_STARTED = {"queued", "denied"}
 _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
+_NEWS = timedelta(hours=1)
+"""For how long a list of all tasks says why one was denied."""
 _HELD = {"suspended": "suspended by the owner of", "vacating": "being vacated by the owner of"}
 _WAY = "route"
 """The event in a task's history that tells through which modules its files go, and why not straight."""
@@ -40,14 +42,15 @@ _WAY = "route"
 def show_tasks(tasks: list[Document], *, are_named: bool = False, now: datetime | None = None) -> None:
     """Print a table of tasks, indented below those for which they wait, then each set of reasons once, with its tasks.
 
-    With `are_named`, the user asked for these tasks, and is also told which outputs are missing or were omitted.
+    With `are_named`, the user asked for these tasks, and is also told which outputs are missing or were omitted, and
+    why tasks were denied however long ago; otherwise only for an hour.
     """
     now = datetime.now(UTC) if now is None else now
     if tasks:
         print_table(_HEADER, [_row(document, now, indent=indent) for document, indent in tree_of(tasks)])
     for line in delay_lines(tasks):
         print_text(line if line.startswith(" ") else f"\n{line}")
-    _show_denials(tasks)
+    _show_denials(tasks if are_named else (each for each in tasks if not _ended_long_ago(each, now)))
     if are_named:
         _show_outputs_texts(tasks)
     if len(tasks) == 1:
@@ -114,6 +117,11 @@ def _show_denials(tasks: Iterable[Document]) -> None:
             alike.setdefault("\n".join(reason_lines(document["reasons"], depth=1)), []).append(document)
     for text, documents in alike.items():
         print_text(f"\n{_names(documents)} {'was' if len(documents) == 1 else 'were'} denied by\n{text}")
+
+
+def _ended_long_ago(document: Document, now: datetime) -> bool:
+    ended_at = document.get("ended_at")
+    return ended_at is not None and now - datetime.fromisoformat(ended_at) > _NEWS
 
 
 def _show_outputs_texts(tasks: Iterable[Document]) -> None:

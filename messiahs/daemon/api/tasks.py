@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
@@ -59,6 +60,25 @@ from messiahs.errors import ChannelError
 
 _LONGEST_WAIT_SECONDS = 300.0
 _SECONDS = re.compile("[0-9]{1,12}")
+
+
+class _Wanted(NamedTuple):
+    """Which tasks a listing has: those of one user (None: of all) that ended since then (0: all), or have not ended."""
+
+    user: str | None
+    ended_since: Instant
+    only_active: bool
+
+    def may_have(self, one: Found) -> bool:
+        """Whether it has a task, or perhaps some members of an array."""
+        is_over = one.is_final and (self.only_active or one.ended_at < self.ended_since)
+        return not is_over and self.user in (None, one.submission.user)
+
+    def has(self, one: Found) -> bool:
+        """Whether it has a task, of those that it `may_have`, or an array as a whole."""
+        if one.is_final:
+            return not self.only_active and one.ended_at >= self.ended_since
+        return not self.ended_since
 
 
 class TasksApi:
@@ -135,10 +155,10 @@ class TasksApi:
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         await response.prepare(request)
         pieces, unfolds = Pieces(response, '{"tasks": ['), _is_set(request, "members")
-        user, ended_since = request.query.get("user"), Instant(int(since) * SECOND)
+        wanted = _Wanted(request.query.get("user"), Instant(int(since) * SECOND), _is_set(request, "active"))
         describing = Explanations(self._host, self._tasks) if is_explained else self._tasks
         listed = self._tasks.find_all() if known is None else self._present(known, unknown)
-        async for one in self._unfolded(listed, unfolds=unfolds, ended_since=ended_since, user=user):
+        async for one in self._unfolded(listed, unfolds=unfolds, wanted=wanted):
             await pieces.add(json.dumps(as_seen_by(request, await describing.document(one))))
         gone = await self._tasks.why_each_unknown(unknown)
         await pieces.end(f', "unknown": {json.dumps(unknown)}, "forgotten": {json.dumps(gone)}}}')
@@ -154,14 +174,12 @@ class TasksApi:
             else:
                 yield found
 
-    async def _unfolded(
-        self, listed: AsyncIterator[Found], *, unfolds: bool, ended_since: Instant, user: str | None
-    ) -> AsyncIterator[Found]:
+    async def _unfolded(self, listed: AsyncIterator[Found], *, unfolds: bool, wanted: _Wanted) -> AsyncIterator[Found]:
         async for one in listed:
-            if (one.is_final and one.ended_at < ended_since) or user not in (None, one.submission.user):
+            if not wanted.may_have(one):
                 continue
             async for member in self._tasks.members_of(one) if unfolds else each_of([one]):
-                if not ended_since or (member.is_final and member.ended_at >= ended_since):
+                if wanted.has(member):
                     yield member
 
     async def _wait(self, request: web.Request) -> web.Response:

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -205,6 +205,19 @@ def test_reasons_that_many_tasks_share_are_shown_once(capsys: pytest.CaptureFixt
         "  right: refused (accept: guests)",
         "    leaf: add --mem",
     ]
+
+
+def test_a_list_of_all_tasks_says_for_an_hour_why_one_was_denied(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = {"module": "right", "code": "requirement_unmet", "rule": "", "text": "add --mem", "hops": []}
+    denied = {**TASK, "state": "denied", "reasons": [reason]}
+    array = {**ARRAY, "counts": {"denied": 5}, "exit_codes": {}, "ended_at": TASK["ended_at"], "reasons": [reason]}
+    ended = datetime.fromisoformat(TASK["ended_at"])
+    show_tasks([denied, array], now=ended + timedelta(hours=1))
+    assert "left.1 and 1 more were denied by\n  right: add --mem\n" in capsys.readouterr().out
+    show_tasks([denied, array], now=ended + timedelta(hours=1, seconds=1))
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    show_tasks([denied], are_named=True, now=ended + timedelta(days=6))
+    assert "left.1 was denied by\n  right: add --mem\n" in capsys.readouterr().out
 
 
 def test_what_kept_a_task_waiting_that_was_ended_since_did_not_deny_it(capsys: pytest.CaptureFixture[str]) -> None:
