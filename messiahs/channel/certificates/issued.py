@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
 import msgspec
 
 from messiahs.channel.certificates.fingerprints import (
     certificate_fingerprint,
     key_fingerprint,
+    only_certificate_in,
     pem_of,
     serial_of,
     validity_of,
@@ -29,6 +30,10 @@ from messiahs.errors import StoreError
 
 ISSUED_FILE: Final = "issued.json"
 _LOCK: Final = "lock"
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone."""
+Serial = Annotated[str, msgspec.Meta(pattern="^(?=.*[1-9a-f])[0-9a-f]{1,40}$")]
+"""A serial number, hexadecimal and positive (RFC 5280, 4.1.2.2)."""
 
 
 @contextmanager
@@ -50,18 +55,20 @@ class Issued:
     """
 
     name: str
-    serial: str
+    serial: Serial
     key: str
     fingerprint: str
-    begins_at: datetime
-    ends_at: datetime
-    revoked_at: datetime | None = None
+    begins_at: Instant
+    ends_at: Instant
+    revoked_at: Instant | None = None
     pem: str = ""
 
     @classmethod
     def of(cls, certificate: bytes, name: str) -> Self:
-        """Return the entry for a certificate (DER); a `ValueError` if it is none."""
+        """Return the entry for a certificate (DER); a `ValueError` if it is none, or has no positive serial number."""
         begins_at, ends_at = validity_of(certificate)
+        if serial_of(certificate) <= 0:
+            raise ValueError("the serial number of the certificate is not positive")
         return cls(
             name=name,
             serial=f"{serial_of(certificate):x}",
@@ -71,6 +78,15 @@ class Issued:
             ends_at=ends_at,
             pem=pem_of(certificate).decode("ascii"),
         )
+
+    @property
+    def der(self) -> bytes:
+        """The certificate itself; empty if `pem` is, or is no certificate for this key."""
+        try:
+            found = only_certificate_in(self.pem.encode())
+            return found if self.of(found, self.name).key == self.key else b""
+        except ValueError:
+            return b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

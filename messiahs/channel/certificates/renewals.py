@@ -33,9 +33,13 @@ def name_of_valid(certificate: bytes, *, roots: bytes, federation: str) -> str:
 def name_of_signed(certificate: bytes, *, roots: bytes, federation: str) -> str:
     """Return the name in a certificate (DER) that one of some roots (PEM) has signed, valid or not.
 
-    Raises a `CertificateError` if none has, or it names none or another federation.
+    Raises a `CertificateError` if none has, it names none or another federation, or one of the roots cannot be read.
     """
-    keys = (each.public_key() for each in x509.load_pem_x509_certificates(roots))
+    try:
+        with malformed_as_value_error():
+            keys = [each.public_key() for each in x509.load_pem_x509_certificates(roots)]
+    except ValueError as error:
+        raise CertificateError(f"a root of {federation} cannot be read: {printable(str(error))}") from error
     if not any(has_signed(key, certificate) for key in keys if isinstance(key, ec.EllipticCurvePublicKey)):
         raise CertificateError(f"the certificate was signed by no root of {federation} that is here")
     return _name_in(certificate, federation)

@@ -19,6 +19,7 @@ from messiahs.channel.certificates.tls import (
     sign_module,
     subject_of,
 )
+from messiahs.core.model.names import problem_with_name
 from messiahs.core.model.texts import printable
 from messiahs.wire.limits import CERTIFICATE_REQUEST_LIMIT_BYTES
 
@@ -75,7 +76,10 @@ def plain_request(request: bytes) -> bytes:
 
 
 def requested_name(request: bytes) -> tuple[str, str]:
-    """Return the federation and the name of the module in a request (PEM); a `ValueError` if it names none."""
+    """Return the federation and the name of the module in a request (PEM).
+
+    A `ValueError` if it names none, or one that no system can have.
+    """
     from cryptography import x509  # noqa: PLC0415 - a running daemon rarely needs it
 
     if len(request) > CERTIFICATE_REQUEST_LIMIT_BYTES:
@@ -91,6 +95,9 @@ def requested_name(request: bytes) -> tuple[str, str]:
     match = _URI.fullmatch(uris[0]) if len(uris) == 1 else None
     if match is None:
         raise ValueError("the certificate request names no module, as `messiahs certificate request` does")
+    problem = problem_with_name(match[2])
+    if problem:
+        raise ValueError(f"the certificate request names `{match[2]}`, which cannot be the name of a system: {problem}")
     return match[1], match[2]
 
 

@@ -37,6 +37,9 @@ ROOT_KEY_FILE: Final = "root.key"
 VALID_LIMIT: Final = 32
 """Certificates of one name that are valid at once: all of them fit into the list of revoked ones, for many names."""
 
+_RESTORED: Final = (
+    'restore them from a backup, or give the site a new root: docs/administrators.md, "Certificates of modules"'
+)
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
@@ -67,7 +70,9 @@ class SiteRoot:
         except OSError as error:
             raise CertificateError(f"{error.filename}: {error.strerror}") from error
         except (ValueError, TypeError, AssertionError) as error:
-            raise CertificateError(f"{folder / ROOT_FILE} and {ROOT_KEY_FILE} contain no root: {error}") from error
+            raise CertificateError(
+                f"{folder / ROOT_FILE} and {ROOT_KEY_FILE} contain no root: {error}; {_RESTORED}"
+            ) from error
         return cls(directory, found)
 
     @property
@@ -157,7 +162,7 @@ class SiteRoot:
                 raise CertificateError(f"{text}: `messiahs certificate request` and `sign` make another one")
             _check_key(before, name, key=key, is_new_key=False)
             issued = before.knowing(Issued.of(shown, name))
-            newest = [only_certificate_in(each.pem.encode()) for each in issued.of(name)[-1:] if each.pem]
+            newest = [each.der for each in issued.of(name)[-1:] if each.der]
             for found in (*newest, shown):
                 if key_fingerprint(found).hex() == key and self.is_current(found):
                     if issued != before:

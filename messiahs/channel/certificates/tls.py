@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from messiahs.channel.certificates.fingerprints import certificates_in
+from messiahs.channel.certificates.malformed import malformed_as_value_error
 from messiahs.channel.certificates.own_certificate import OwnCertificate
 from messiahs.channel.certificates.revocations import (
     LIST_LIMIT_BYTES,
@@ -295,11 +296,12 @@ def signer_in(root: KeyAndCertificate) -> "tuple[ec.EllipticCurvePrivateKey, x50
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
 
-    key = load_pem_private_key(root.key, password=None)
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    # A root and its successor may lie in one file.
-    signers = x509.load_pem_x509_certificates(root.certificate)
-    issuer = next((each.subject for each in signers if each.public_key() == key.public_key()), None)
+    with malformed_as_value_error():
+        key = load_pem_private_key(root.key, password=None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        # A root and its successor may lie in one file.
+        signers = x509.load_pem_x509_certificates(root.certificate)
+        issuer = next((each.subject for each in signers if each.public_key() == key.public_key()), None)
     if issuer is None:
         raise ValueError("the key belongs to none of the certificates")
     return key, issuer

@@ -254,10 +254,11 @@ def _document(issued: "Issued") -> Document:
 
 
 def _checked_name(name: str) -> str:
-    from messiahs.core.model.names import NAME
+    from messiahs.core.model.names import problem_with_name
 
-    if len(name) > os.pathconf("/", "PC_NAME_MAX") or not all(NAME.fullmatch(each) for each in name.split(".")):
-        text = "a name is small letters, digits and `-`, joined by dots"
+    problem = problem_with_name(name)
+    if problem or len(name) > os.pathconf("/", "PC_NAME_MAX"):
+        text = problem or "it is too long for a folder"
         raise ClientError(f"`{name[:80]}` cannot be the name of a system: {text}", code=USAGE)
     return name
 

@@ -10,7 +10,7 @@ from messiahs.channel.certificates.renewals import name_of_signed, shown_certifi
 from messiahs.channel.certificates.revocations import Revocations
 from messiahs.channel.certificates.site_root import SiteRoot
 from messiahs.config.regular_files import read_regular
-from messiahs.errors import ClientError, MessiahsError
+from messiahs.errors import CertificateError, ClientError, MessiahsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,11 @@ def _own_in(root: SiteRoot, file: Path, *, is_needed: bool) -> tuple[Issued, ...
 
 
 def _shown_in(root: SiteRoot, file: Path) -> Issued:
-    return _signed(root, file, shown_certificate(_read(file)))
+    content = _read(file)
+    try:
+        return _signed(root, file, shown_certificate(content))
+    except CertificateError as error:
+        raise ClientError(f"{file}: {error}") from error
 
 
 def _signed(root: SiteRoot, file: Path, certificate: bytes) -> Issued:

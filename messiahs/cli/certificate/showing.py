@@ -9,7 +9,8 @@ from typing import Final
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from messiahs.channel.certificates.issued import Issued, IssuedCertificates
+from messiahs.channel.certificates.issued import ISSUED_FILE, Issued, IssuedCertificates
+from messiahs.channel.certificates.malformed import malformed_as_value_error
 from messiahs.channel.certificates.own_certificate import READMITTANCE, RENEWAL, problem_with_files
 from messiahs.channel.certificates.revocations import (
     NO_REVOCATIONS,
@@ -23,7 +24,7 @@ from messiahs.cli.certificate.signers import fingerprint_of, signing_root
 from messiahs.client.connection import Document
 from messiahs.config.regular_files import read_regular
 from messiahs.core.model.texts import printable
-from messiahs.errors import CertificateError
+from messiahs.errors import CertificateError, StoreError
 
 ELSEWHERE: Final = "issued"
 LIST: Final = "list"
@@ -185,7 +186,17 @@ def _revocations(tls: Path) -> Revocations:
 
 
 def _read(file: Path) -> list[x509.Certificate]:
-    return x509.load_pem_x509_certificates(read_regular(file))
+    return _certificates_in(read_regular(file))
+
+
+def _certificates_in(pem: bytes) -> list[x509.Certificate]:
+    """Return the certificates of a PEM text; a `ValueError` if there is none, or one is malformed."""
+    with malformed_as_value_error():
+        found = x509.load_pem_x509_certificates(pem)
+        for each in found:
+            # Names are parsed when they are first read.
+            _title_of(each.subject), _title_of(each.issuer)
+    return found
 
 
 def _shown(
@@ -210,8 +221,16 @@ def _shown(
 
 
 def _shown_elsewhere(issued: Issued, directory: Path, roots: list[x509.Certificate]) -> Shown:
-    """Return what the root's record says; only certificates that are in it whole show who has signed them."""
-    chain = x509.load_pem_x509_certificates(issued.pem.encode()) if issued.pem else []
+    """Return what the root's record says; only certificates that are in it whole show who has signed them.
+
+    Raises a `StoreError` if such a one is malformed.
+    """
+    try:
+        chain = _certificates_in(issued.pem.encode()) if issued.pem else []
+    except ValueError as error:
+        file = directory / "tls" / ISSUED_FILE
+        text = f"{file} cannot be read: the certificate of {issued.name} in it is of no use ({printable(str(error))})"
+        raise StoreError(f"{text}; restore it from a backup") from error
     signer = signing_root(chain, roots)
     return Shown(
         federation=directory.name,

@@ -49,6 +49,7 @@ def problem_with_roots(path: Path) -> str:
     """Return what is wrong with a file of trusted certificates; "" if it has at least one, and all are valid."""
     # An expensive import that a topology of one site never needs.
     from cryptography import x509  # noqa: PLC0415 # see above
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 # as above
 
     try:
         content = read_regular(path)
@@ -61,7 +62,7 @@ def problem_with_roots(path: Path) -> str:
         )
     try:
         roots = x509.load_pem_x509_certificates(content)
-    except ValueError:
+    except (ValueError, x509.InvalidVersion, UnsupportedAlgorithm):
         return f"the trust file {path} contains no certificate in PEM, or an invalid one"
     if not all(_is_root(root) for root in roots):
         return f"the trust file {path} contains a certificate that is no root: ask the other site for its root.pem"
@@ -77,6 +78,8 @@ def _is_root(certificate: "x509.Certificate") -> bool:
     except (x509.ExtensionNotFound, ValueError):
         # X.509 version 1 has no extensions.
         return True
+    except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+        return False
 
 
 def problem_with_copy(path: Path, own_roots: Path) -> str:
@@ -89,7 +92,7 @@ def problem_with_copy(path: Path, own_roots: Path) -> str:
 
     try:
         own = set(x509.load_pem_x509_certificates(read_regular(own_roots)))
-    except (OSError, ValueError):
+    except (OSError, ValueError, x509.InvalidVersion):
         return ""
     if len(own) > 1 or set(x509.load_pem_x509_certificates(read_regular(path))) != own:
         return ""

@@ -18,6 +18,8 @@ def problem_with_name(name: str) -> str:
     labels = name.split(".")
     if not all(NAME.fullmatch(label) for label in labels):
         return "a name is small letters, digits and `-`, joined by dots"
+    if name.startswith("-"):
+        return "a name does not begin with `-`, or commands would take it for an option"
     if labels[-1].isdigit():
         return "the last part of a name is not all digits, or it would look like a task's id"
     if len(name) > STRING_LIMIT_BYTES:

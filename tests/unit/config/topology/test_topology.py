@@ -98,6 +98,7 @@ def test_the_examples_are_without_problems(name: str) -> None:
             "a system cannot be above itself: a -> b -> c -> a",
         ),
         ("  Abc: {}\n", "4:3", "system `Abc`: a name is small letters"),
+        ("  --out: {}\n", "4:3", "system `--out`: a name does not begin with `-`, or commands"),
         ("  a.17: {}\n", "4:3", "system `a.17`: the last part of a name is not all digits"),
         ("  a.sock: {}\n", "4:3", "system `a.sock`: this name is used"),
         ("  a:\n", "4:3", "system `a` needs a mapping"),
