@@ -111,6 +111,9 @@ class IssuedCertificates:
                 bytes.fromhex(key)
         except FileNotFoundError:
             return cls()
+        except PermissionError:
+            text = f"you have no permission to read {file}: run this command as the account of its owner, or as root"
+            raise StoreError(text) from None
         except (OSError, ValueError) as error:
             raise StoreError(f"{file} cannot be read: {error}; restore it from a backup") from error
         return found

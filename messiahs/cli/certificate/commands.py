@@ -217,17 +217,19 @@ def show(*, federation: str, state: Path | None, as_json: bool) -> None:
 
     With several roots it also says which certificates each has signed, and which the list of revoked ones. The exit
     code is 1 if a root or a module here has one that is revoked, expired, not yet valid, signed by no root here, or
-    expires soon, and if the list is of no use.
+    expires soon, if the list is of no use, and if there are files that this account cannot read.
     """
-    from messiahs.cli.certificate.places import federations
+    from messiahs.cli.certificate.places import closed_in, closed_text, federations
     from messiahs.cli.certificate.showing import roots_in_use, shown_in
 
-    places = [list(shown_in(directory)) for directory in federations(state_directory(state), federation)]
+    directories = federations(state_directory(state), federation)
+    closed = closed_in(state_directory(state), federation)
+    places = [list(shown_in(directory)) for directory in directories]
     found = [each for place in places for each in place]
     warnings = [each.warning for each in found if each.warning]
     if as_json:
         print_document({"certificates": [each.document for each in found]})
-    else:
+    elif found or not closed:
         rows = [
             (
                 *(each.name, each.kind, each.signed_by, each.fingerprint or "-"),
@@ -238,6 +240,8 @@ def show(*, federation: str, state: Path | None, as_json: bool) -> None:
         print_table(_HEADER, rows)
         for text in (*(text for place in places for text in roots_in_use(place)), *warnings):
             print_text(text)
+    if closed:
+        raise ClientError(closed_text(closed))
     if warnings:
         raise click.exceptions.Exit(1)
 

@@ -19,7 +19,7 @@ from messiahs.channel.certificates.revocations import (
     Revocations,
     read_revocations,
 )
-from messiahs.cli.certificate.places import module_folders
+from messiahs.cli.certificate.places import is_open, module_folders
 from messiahs.cli.certificate.signers import fingerprint_of, signing_root
 from messiahs.client.connection import Document
 from messiahs.config.regular_files import read_regular
@@ -133,18 +133,25 @@ class Shown:
 
 
 def shown_in(directory: Path) -> Iterator[Shown]:
-    """Yield the certificates of STATE/FEDERATION: its roots, its modules, and what its root has signed for others."""
+    """Yield the certificates of STATE/FEDERATION: its roots, its modules, and what its root has signed for others.
+
+    What is closed to this account is left out (`places.closed_in`).
+    """
     tls = directory / "tls"
     root_file = tls / "root.pem"
+    # Without them, nobody can say which root has signed the others.
+    roots: list[x509.Certificate] = []
     try:
         roots = _read(root_file)
+    except PermissionError:
+        pass
     except (OSError, ValueError) as error:
-        # Nobody can say which root has signed the others.
-        roots = []
         yield _unreadable(root_file, "root", directory, str(error))
     revocations = NO_REVOCATIONS
     try:
         revocations = _revocations(tls) if roots else NO_REVOCATIONS
+    except PermissionError:
+        pass
     except (OSError, CertificateError) as error:
         yield _unreadable(tls / REVOKED_FILE, LIST, directory, str(error))
     for each in roots:
@@ -156,13 +163,15 @@ def shown_in(directory: Path) -> Iterator[Shown]:
         file = folder / "certificate.pem"
         try:
             chain = _read(file)
+        except PermissionError:
+            continue
         except (OSError, ValueError) as error:
             yield _unreadable(file, "module", directory, str(error))
             continue
         own = _shown(chain, file, directory, kind="module", name=folder.name, roots=roots)
         is_revoked = chain[0].serial_number in revocations.serials
         yield replace(own, is_revoked=is_revoked, misfit=_misfit(folder))
-    record = IssuedCertificates.read(tls)
+    record = IssuedCertificates.read(tls) if is_open(tls / ISSUED_FILE) else IssuedCertificates()
     for issued in {each.name: each for each in record.certificates}.values():
         if issued.name not in here:
             yield _shown_elsewhere(issued, directory, roots)
