@@ -74,7 +74,11 @@ class CertificateFiles:
             _LOG.info("the certificate of this module was replaced; it is valid until %s", found.own.ends_at)
         if found.trust != before.trust or found.all_roots != before.all_roots:
             _LOG.info("the trusted roots were replaced")
-        if found.revocations.number != before.revocations.number:
+        if not found.revocations.number and before.revocations.number:
+            _LOG.warning(
+                "list %d of revoked certificates counts no more: its root was removed", before.revocations.number
+            )
+        elif found.revocations.number != before.revocations.number:
             count = len(found.revocations.serials)
             _LOG.warning("%d certificates are revoked, by list %d", count, found.revocations.number)
         self._tls.use(found)
