@@ -178,6 +178,24 @@ def test_the_history_has_what_ran_where_and_what_it_used(pair: Federation) -> No
     pair.run("cancel", waiting)
 
 
+def test_a_program_in_the_current_folder_is_brought_as_run_says(
+    pair: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "prog").write_text("#!/bin/sh\necho hello\n")
+    (tmp_path / "bin" / "prog").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    absent = pair.run("run", "--", "bin/prog")
+    assert (absent.returncode, absent.stdout) == (127, "")
+    assert absent.stderr.endswith("\n    ./bin/prog is here: add `--input bin/prog:bin/prog`\n")
+    for words in (("--input", "bin/prog:bin/prog"), ("--input", ".:.")):
+        assert pair.run("run", *words, "--", "bin/prog").stdout == "hello\n"
+    monkeypatch.chdir(tmp_path / "bin")
+    unnamed = pair.run("run", "--input", "prog", "--", "prog")
+    assert unnamed.stderr.endswith("\n    prog is an input: run `./prog`\n")
+    assert pair.run("run", "--input", "prog", "--", "./prog").stdout == "hello\n"
+
+
 def test_a_module_lists_the_tasks_of_a_user_and_those_that_have_not_ended(pair: Federation) -> None:
     array = pair.submit("--array", "1-2", "--", "sh", "-c", "test {} = 1 || sleep 600")
     eventually(lambda: pair.members(array)[0]["state"] == "finished")

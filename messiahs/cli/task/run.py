@@ -19,6 +19,7 @@ from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, OUTPU
 from messiahs.cli.output import print_document
 from messiahs.cli.task.delays import delay_lines, why_delayed
 from messiahs.cli.task.fetch import write_outputs
+from messiahs.cli.task.missing_program import program_hint
 from messiahs.cli.task.standard_input import Source, feed
 from messiahs.cli.task.terminal import TerminalInput
 from messiahs.cli.task.waking import woken_by_signals
@@ -136,7 +137,9 @@ def run_submission(
         if as_json:
             print_document(run.ended)
         if notice := notice_of(run.ended):
-            _report(run.inbox, notice)
+            names = {each.name for each in submission.inputs}
+            hint = program_hint(run.ended, submission.argv, inputs=names, folder=Path())
+            _report(run.inbox, "\n    ".join(filter(None, (notice, hint))))
         if submission.outputs and run.ended["state"] != "denied":
             _write_outputs(module, run.task, submission)
     if run.input_loss:
