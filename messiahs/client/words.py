@@ -7,7 +7,7 @@ from typing import Any, Final
 from messiahs.config.quantities import DURATIONS, SIZES
 from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.instants import SECOND
-from messiahs.core.model.texts import WITHHELD
+from messiahs.core.model.texts import OWN_MACHINE, WITHHELD
 
 _CAUSES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -58,6 +58,11 @@ _CODES: Final[Mapping[str, str]] = MappingProxyType(
         "dependency_failed": "it waited in vain",
     }
 )
+_OF_ONE_MODULE: Final = frozenset(
+    {"refused_by_policy", "limit_reached", "draining", "no_space", "timed_out", "lost", "unreachable"}
+)
+"""What one module did, or is: a module that passes such a code on from those it asked did nothing of the kind."""
+_REFUSED: Final = "refused_by_policy"
 NOT_EXECUTABLE: Final = 126
 
 
@@ -94,9 +99,15 @@ def why_ended(task: Mapping[str, Any]) -> str:
 
 
 def reason_text(reason: Mapping[str, Any]) -> str:
-    """Return who has no place for a task, and why, without those whom it has asked."""
+    """Return who has no place for a task, and why, without those whom it has asked, and without their codes."""
     module, text, rule = reason.get("module"), reason.get("text") or "", reason.get("rule") or ""
     code = str(reason.get("code"))
+    if is_passed_on(reason):
+        if rule:
+            code = _REFUSED
+        elif code in _OF_ONE_MODULE or text.startswith(OWN_MACHINE):
+            # Its own text is true of it, whatever the code is.
+            return f"{module}: {text or 'nobody that it asked takes it'}"
     if (
         code in {"requirement_unmet", "timed_out", "lost", "unreachable"}
         and text
@@ -111,6 +122,12 @@ def reason_text(reason: Mapping[str, Any]) -> str:
         inner = ": ".join(filter(None, (rule, text)))
         return f"{module}: {words}" + (f" ({inner})" if inner else "")
     return f"{module}: {words}" + (f": {text}" if text else "")
+
+
+def is_passed_on(reason: Mapping[str, Any]) -> bool:
+    """Whether the code of a denial may be that of another module, which this one has asked."""
+    hops: Sequence[Mapping[str, Any]] = reason.get("hops") or ()
+    return any(hop.get("code") == reason.get("code") and hop.get("module") != reason.get("module") for hop in hops)
 
 
 def code_text(code: str) -> str:
@@ -139,7 +156,7 @@ def refusals_in(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _is_plain_refusal(reason: Mapping[str, Any]) -> bool:
-    return reason.get("code") == "refused_by_policy"
+    return reason.get("code") == _REFUSED
 
 
 def _refusal(reason: Mapping[str, Any]) -> str:

@@ -108,7 +108,7 @@ def test_a_denied_task_keeps_who_was_asked(three: Federation) -> None:
     document = explained(three, task)
     assert document["state"] == "denied"
     assert answers(document) == [("home", "no_class"), ("strict", "refused_by_policy")]
-    assert "the policy and the owner of strict let it in" in three.run("explain", task).stdout
+    assert "the policy of strict let it in" in three.run("explain", task).stdout
 
 
 def test_the_states_of_many_tasks_have_no_searches(three: Federation) -> None:

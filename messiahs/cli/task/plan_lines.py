@@ -53,7 +53,7 @@ def _lines(plan: Document) -> Iterator[str]:
         yield f"the tasks ahead were asked for at {local_time(plan['last_search']['at'])}, in this order:"
         yield from (f"  {line}" for line in order_lines(plan["last_search"], is_whole=True))
     if plan["tasks"] and (plan["outcome"] != "start" or _is_guessed(plan)):
-        yield from change_lines(plan["machines"], plan["search"])
+        yield from change_lines(plan["machines"], plan["search"], plan["last_search"])
 
 
 def _outcome(plan: Document) -> str:

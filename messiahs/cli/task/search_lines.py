@@ -4,23 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from messiahs.cli.output import local_time, reason_lines, with_local_times
+from messiahs.cli.task.remedies import remedy_lines
 from messiahs.client.connection import Document
 from messiahs.client.words import code_text, reason_text
 from messiahs.core.model.counts import counted
 from messiahs.core.model.texts import printable
 
 _SHOWN_CHANGES: Final = 3
-_CHANGES: Final = {
-    "refused_by_policy": "the policy and the owner of {} let it in",
-    "limit_reached": "the limit of {} were not reached",
-    "no_capacity": "a place became free at {}",
-    "draining": "the drain of {} ended",
-    "lost": "{} were linked again",
-    "timed_out": "{} answered in time",
-    "unreachable": "tasks could be sent to {}",
-    "no_space": "the disk of {} had space",
-}
-"""What would have to change at a system, by the code of its denial; those about machines are in the counts."""
 
 
 def search_lines(document: Document) -> Iterator[str]:
@@ -78,24 +68,17 @@ def order_lines(search: Document, *, is_whole: bool, answer: Callable[[Document]
         yield f"and {counted(search['unlisted'], 'system')} more"
 
 
-def change_lines(machines: Document, search: Document | None) -> Iterator[str]:
-    """Yield how many machines fit a task, and what would have to change so that one takes it."""
+def change_lines(machines: Document, *searches: Document | None) -> Iterator[str]:
+    """Yield how many machines fit a task, and what would have to change so that one takes it, by some searches."""
     known = counted(machines["known"], "machine known here")
     yield f"{_range(machines)} of {known} could take it, if idle and if the owner agrees"
     for loss in machines["lost"]:
         yield printable(f"  {_range(loss)} not: {loss['text']}")
-    needed = [*_from_answers(search)] if search and machines["most"] else []
+    needed = [*remedy_lines(filter(None, searches))] if machines["most"] else []
     needed += [f"{each['text']} ({_range(each)} could)" for each in machines["changes"][:_SHOWN_CHANGES]]
     if needed:
         yield "it would get a place if"
         yield from (printable(f"  {each}") for each in needed)
-
-
-def _from_answers(search: Document) -> Iterator[str]:
-    """Yield what would have to change at those that have denied, or were left out, by what they have said."""
-    codes = [(each["system"], each["answer"]) for each in search["order"]]
-    codes += [(each["system"], each["code"]) for each in search["left_out"]]
-    yield from (_CHANGES[code].format(system) for system, code in codes if code in _CHANGES)
 
 
 def _range(machines: Document) -> str:

@@ -77,7 +77,7 @@ class AskerCount:
     granted: int
     places: int
     first_at: Instant
-    """The first request of all since the module started; the counts may begin later."""
+    """The first request since the module started or its policy was replaced; the counts may begin later."""
     last_at: Instant
 
 

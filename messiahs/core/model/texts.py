@@ -18,6 +18,12 @@ WITHHELD: Final = "text withheld by the border"
 """Stands, with the name of the border, for a text that does not cross it."""
 DISK_WAS_FULL: Final = "the disk of its folder was full when it ended: what it wrote may be missing"
 """The last part of what is said of a task that ended by itself. It names nothing, so it crosses borders."""
+DRAINED: Final = "this module is drained"
+AWAY: Final = "this machine is away for maintenance"
+NOT_LENT: Final = "its owner does not lend this machine"
+NOT_FOREIGN: Final = "it takes no tasks of other sites"
+OWN_MACHINE: Final = "own machine"
+"""How the texts of denials begin whose code does not say as much: users are told by them what would help."""
 
 
 def has_control(text: str) -> bool:

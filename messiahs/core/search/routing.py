@@ -27,6 +27,7 @@ from messiahs.core.model.ids import MessageId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.model.places import digest_of
+from messiahs.core.model.texts import DRAINED
 from messiahs.core.origin import placement
 from messiahs.core.relay.byte_route import with_dialer
 from messiahs.core.relay.claim_relay import leads_toward
@@ -54,7 +55,6 @@ HOPEFUL = (
     DenyCode.NO_CLASS,
 )
 """Codes in the order of how close they are to an accept."""
-DRAINED: Final = "this module is drained"
 _GATES: Final[Mapping[DenyCode, Gate]] = MappingProxyType(
     {
         DenyCode.TIMED_OUT: Gate.TOO_LATE,

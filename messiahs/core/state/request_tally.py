@@ -68,7 +68,7 @@ class RequestTally:
 
     since: Instant = _START
     first_at: dict[SystemId, Instant] = field(default_factory=dict)
-    """When each asker requested something for the first time since the module started."""
+    """When each asker requested something for the first time since the counts began anew."""
     before: Pane | None = None
     present: Pane | None = None
 
@@ -112,6 +112,7 @@ class RequestTally:
     def begin_anew(self, now: Instant) -> None:
         """Count from now on: the module has started, or its policy was replaced."""
         self.since, self.before, self.present = now, None, None
+        self.first_at.clear()
 
     def counts(self, now: Instant) -> RequestCounts:
         """Return what the tally has now; nothing changes."""

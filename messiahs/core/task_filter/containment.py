@@ -8,11 +8,12 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.environments import SHOWN_LETTERS, environment_in, interpreter_in, lacking_text
 from messiahs.core.model.images import image_in
 from messiahs.core.model.instants import MINUTE, Instant, after
+from messiahs.core.model.texts import NOT_FOREIGN
 from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.module import ModuleState
 
 _CONTAINED: Final = ("sandbox", "bubblewrap")
-_FOREIGN_TEXT: Final = "it takes no tasks of other sites: it has no sandboxes, and its account is not lent to them"
+_FOREIGN_TEXT: Final = f"{NOT_FOREIGN}: it has no sandboxes, and its account is not lent to them"
 _UNPACKS: Final = "sandbox"
 _IMAGE_TEXT: Final = "it runs no task in an image: only machines whose `$isolation` is `sandbox` do"
 _ENVIRONMENT_TEXT: Final = "it shows no environment to a task: only machines with sandboxes do"

@@ -8,6 +8,7 @@ from typing import Final
 from messiahs.core.interface.membership_rows import DrainRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.instants import SECOND, Instant, after, instant_text
+from messiahs.core.model.texts import AWAY
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.matching import time_limit_ns
 
@@ -30,4 +31,4 @@ def maintenance_text(announced: DrainRow) -> str:
     """Return when an announced maintenance begins, and why, for those who ask."""
     assert announced.begins is not None, "a drain that has begun is not announced"
     why = f" ({announced.text})" if announced.text else ""
-    return f"this machine is away for maintenance from {instant_text(announced.begins)}{why}"
+    return f"{AWAY} from {instant_text(announced.begins)}{why}"

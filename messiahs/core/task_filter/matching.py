@@ -12,6 +12,7 @@ from messiahs.core.model.counted import Uses, counted_in, free, shown_name, uses
 from messiahs.core.model.descriptions import TDV, Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, SECOND
+from messiahs.core.model.texts import OWN_MACHINE
 from messiahs.core.vectors.columns import NO_CLASS, Classes, Judged
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.joined_views import Overview
@@ -97,11 +98,11 @@ def unmet_text(need: Need, here: Description, *, is_own: bool) -> str:
         # Things that it does not count are two attributes, of which users need not know.
         things = [name for name, _ in need.uses if {name, free(name)} <= set(unset)]
         others = [f"${name}" for name in unset if not any(name in (each, free(each)) for each in things)]
-        return f"own machine has no {', no '.join((*map(shown_name, things), *others))}"
+        return f"{OWN_MACHINE} has no {', no '.join((*map(shown_name, things), *others))}"
     if not is_own:
         return ""
     term = need.requirement.false_term_in(here)
-    return f"own machine does not meet {term if len(term) <= _SHOWN_TERM else f'{term[:_SHOWN_TERM]}…'}"
+    return f"{OWN_MACHINE} does not meet {term if len(term) <= _SHOWN_TERM else f'{term[:_SHOWN_TERM]}…'}"
 
 
 def why_not(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview, /) -> dict[SystemId, DenyCode]:

@@ -1,13 +1,10 @@
 """The machine that its owner does not lend (`lend off`), and what those who ask are told (MESSIAHS 2: autonomy)."""
 
-from typing import Final
-
 from messiahs.core.interface.lending import Lent
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import instant_text
+from messiahs.core.model.texts import NOT_LENT
 from messiahs.core.state.module import ModuleState
-
-_NOT_LENT: Final = "its owner does not lend this machine"
 
 
 def is_withheld_from(state: ModuleState, asker: SystemId) -> bool:
@@ -22,7 +19,7 @@ def why_withheld(state: ModuleState, asker: SystemId) -> str:
         return ""
     neighbor = state.neighbors.get(asker)
     is_told = neighbor is not None and state.policy.disclosure.reveals_to(neighbor)
-    return f"{_NOT_LENT} until {instant_text(row.until)}" if is_told and row.until is not None else _NOT_LENT
+    return f"{NOT_LENT} until {instant_text(row.until)}" if is_told and row.until is not None else NOT_LENT
 
 
 def dial_of(state: ModuleState) -> Lent:

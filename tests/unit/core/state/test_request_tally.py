@@ -70,6 +70,18 @@ def test_an_hour_is_kept_after_it_has_ended_and_the_first_request_longer() -> No
     assert tally.counts(later).askers[0].first_at == START
 
 
+def test_counts_that_begin_anew_forget_when_the_first_request_came() -> None:
+    tally, loaded = begun(), after(START, MINUTE)
+    tally.refuse(PARENT, request(1), RULE, now=START)
+    tally.begin_anew(loaded)
+    assert (tally.counts(loaded).requests, tally.counts(loaded).askers) == (0, ())
+    now = after(loaded, MINUTE)
+    tally.refuse(PARENT, request(2), RULE, now=now)
+    counts = tally.counts(now)
+    (asker,) = counts.askers
+    assert (counts.since, asker.first_at, asker.last_at) == (loaded, now, now)
+
+
 def test_after_hours_without_a_request_it_says_since_when_there_was_none() -> None:
     tally = begun()
     tally.refuse(PARENT, request(1), RULE, now=after(START, MINUTE))
