@@ -168,6 +168,8 @@ def test_the_history_has_what_ran_where_and_what_it_used(pair: Federation) -> No
     assert not {f"{array}.1", waiting} & failed.keys()
     assert failed[f"{array}.2"]["executed_on"] in {"left", "right"}
     assert failed[f"{array}.2"]["usage"]["cpu_s"] is not None
+    (together,) = (one for one in pair.document("history", "--arrays")["arrays"] if one["id"] == array)
+    assert (together["tasks"], together["failed"], together["cpu_s"] is not None) == (2, 1, True)
     shown = pair.run("history").stdout
     assert f"{array}.1 " in shown
     assert waiting not in shown

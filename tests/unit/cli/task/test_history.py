@@ -97,3 +97,50 @@ def test_of_whom_no_task_has_ended_is_said(
     start_peer((200, {"tasks": [], "unknown": []}), state=state)
     assert main(["history", "--user", "nobodyx"]) == 0
     assert capsys.readouterr().out == "no task of nobodyx has ended in that time\n"
+
+
+def array_member(number: int, **more: object) -> dict[str, Any]:
+    argv, ended_at = ["render", str(number)], f"2026-03-08T11:0{number}:00.000Z"
+    return {**TASK, "id": f"left.9.{number}", "argv": argv, "ended_at": ended_at, **more}
+
+
+def shown_arrays(state: Path, start_peer: StartPeer, *options: str) -> int:
+    unused = array_member(3, usage=None, exit_code=2)
+    large = array_member(2, usage={"cpu_s": 1.0, "peak_memory_bytes": 5 << 20})
+    start_peer((200, {"tasks": [large, TASK, array_member(1), unused], "unknown": []}), state=state)
+    return main(["history", "--since", "2026-01-01", "--user", "ann", "--arrays", *options])
+
+
+def test_each_array_is_a_line_with_its_sums(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown_arrays(state, start_peer) == 0
+    header, single, array, _, total = capsys.readouterr().out.splitlines()
+    assert " ".join(header.split()) == "ID TASKS FAILED ENDED RAN COST CPU MEMORY USER COMMAND"
+    assert single.split()[:3] == ["left.1", "1", "0"]
+    assert array.split()[:3] == ["left.9", "3", "1"]
+    assert "  2 h 36 min   10 h 24 min  13.5 s  5.0 MiB  ann   render 1" in array
+    assert total == (
+        "4 ended, 1 failed; they ran 3 h 26 min in all, cost 13 h 44 min of slots, and used 26.0 s of processors"
+    )
+
+
+def test_arrays_are_ids_or_a_document_and_those_with_failures(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown_arrays(state, start_peer, "-q") == 0
+    assert capsys.readouterr().out.split() == ["left.1", "left.9"]
+    assert shown_arrays(state, start_peer, "--failed", "--json") == 0
+    used = {"ran_s": 9360.0, "cost_s": 37440.0, "cpu_s": 13.5, "peak_memory_bytes": 5 << 20}
+    counts = {"tasks": 3, "failed": 1, "ended_at": "2026-03-08T11:03:00.000Z"}
+    document = {"schema": 1, "arrays": [{"id": "left.9", **counts, **used, "user": "ann", "name": None}]}
+    assert json.loads(capsys.readouterr().out) == document
+
+
+def test_an_array_of_which_nothing_ran_used_nothing_that_is_known(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer((200, {"tasks": [{**DENIED, "id": f"left.8.{each}"} for each in (1, 2)], "unknown": []}), state=state)
+    assert main(["history", "--since", "2026-01-01", "--user", "ann", "--arrays"]) == 0
+    line = capsys.readouterr().out.splitlines()[1].split()
+    assert (line[:3], line[5:9]) == (["left.8", "2", "2"], ["-"] * 4)
