@@ -50,12 +50,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Limits:
     """Limits on connections, of one account and of all accounts except root, and on their silence.
 
-    `bodies` is how many bodies above 64 KiB one account may have in memory.
+    `bodies` is how many bodies above 64 KiB one account may have in memory, and `long_answers` how many of its
+    connections may have an answer of which a piece is in memory until the client reads it.
     """
 
     of_one: int
     of_all: int
     bodies: int = 8
+    long_answers: int = 64
     head_seconds: float = HEAD_SECONDS
     body_seconds: float = BODY_SECONDS
 
@@ -137,8 +139,7 @@ class ConnectionGate:
             return await self._names.name_of(uid)
         except OSError as error:
             text = f"this module cannot look up your account ({error.strerror}: {error.filename}); try again later"
-            refusal = json.dumps({"error": text})
-            raise web.HTTPServiceUnavailable(text=refusal, content_type="application/json") from error
+            raise web.HTTPServiceUnavailable(text=_refusal(text), content_type="application/json") from error
 
     def _memory_for(self, request: web.Request, uid: int) -> AbstractAsyncContextManager[object]:
         """Wait until the account may have one more large body in memory; until then little of it is read."""
@@ -151,6 +152,10 @@ class ConnectionGate:
     def alone(self, uid: int) -> asyncio.Lock:
         """Return what the large request of an account has that is handled."""
         return self._alone.setdefault(uid, asyncio.Lock())
+
+    def may_answer_long(self, uid: int) -> bool:
+        """Whether one more connection of an account may have a long answer."""
+        return sum(each.is_long for each in self._of_one.get(uid, {})) < self.limits.long_answers
 
     def enter(self, connection: "_Connection") -> None:
         """Count a connection."""
@@ -178,6 +183,8 @@ class _Connection(asyncio.Protocol):
         """Name of the account, once a request has arrived."""
         self.ends_with_client = False
         """Whether the present handler is cancelled when the client closes the connection."""
+        self.is_long = False
+        """Whether the present answer is one of those of which an account has few at once."""
         self._alone: asyncio.Lock | None = None
         """What the present request has until it is answered, if it is a large one."""
         self._gate = gate
@@ -248,11 +255,19 @@ class _Connection(asyncio.Protocol):
         """Record that the head of a request has arrived."""
         self.request, self._since, self.ends_with_client = request, None, False
 
+    def begin_long(self) -> bool:
+        """Count the present answer as a long one; False if the account has too many."""
+        if not self.is_long and not self._gate.may_answer_long(self.uid):
+            _LOG.warning("uid %s: too many long answers, another one was refused", self.uid)
+            return False
+        self.is_long = True
+        return True
+
     def end(self) -> None:
         """Record that a request was answered, or that nobody waits for its answer any more."""
         if self._alone is not None:
             self._alone.release()
-        self.request = self._alone = None
+        self.request, self._alone, self.is_long = None, None, False
         if self._timer is None:
             self._gate.leave(self)
 
@@ -316,6 +331,17 @@ def end_with_client(request: web.Request) -> None:
     _connection_at(request.transport).ends_with_client = True
 
 
+def begin_long_answer(request: web.Request) -> None:
+    """Count an answer whose pieces are in memory until the client reads them; it ends as `end_with_client` says.
+
+    With too many of one account it is refused with 503, so that clients repeat the request.
+    """
+    end_with_client(request)
+    assert request.transport is not None, "end_with_client has looked"
+    if not _connection_at(request.transport).begin_long():
+        raise web.HTTPServiceUnavailable(text=_refusal(_TOO_MANY_LONG), content_type="application/json")
+
+
 async def have_alone(request: web.Request) -> None:
     """Wait until no other large request of the same user is handled; others wait until this one is answered.
 
@@ -344,12 +370,19 @@ def _connection_at(transport: asyncio.Transport) -> _Connection:
     return connection
 
 
+def _refusal(text: str) -> str:
+    return json.dumps({"error": text})
+
+
 def _answer(status: HTTPStatus, text: str) -> bytes:
     """Return a response before any request: aiohttp makes none for a connection that it does not get."""
-    body = json.dumps({"error": text}).encode()
+    body = _refusal(text).encode()
     head = f"HTTP/1.1 {status} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body
 
 
 _TOO_MANY: Final = _answer(HTTPStatus.SERVICE_UNAVAILABLE, "you have too many connections with this module: close some")
+_TOO_MANY_LONG: Final = (
+    "you have too many connections with this module that follow, or have not read what they asked for: close some"
+)
 _OF_TASKS: Final = _answer(HTTPStatus.FORBIDDEN, "tasks here run as your account, and tasks may not use a module")

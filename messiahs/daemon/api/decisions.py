@@ -2,23 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
+from messiahs.daemon.api.connection_limits import begin_long_answer
 from messiahs.daemon.api.paced_handlers import InThread
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import refusal, uid_of, user_of
 from messiahs.daemon.audit.reading import Filter, Reading
 from messiahs.daemon.host.host import Host
 
-_PIECE_LINES: Final = 4_096
-"""Lines that are read at once; another request is served in between."""
 _FOLLOW_SECONDS: Final = 0.5
 _LOOK_SECONDS: Final = 0.05
 """Time before each read of a follower, one after the other: with many of one account each gets its lines later."""
@@ -67,11 +64,11 @@ class DecisionsApi:
             own=self._host.system,
         )
         reading, uid = Reading(self._folder, wanted), uid_of(request)
+        begin_long_answer(request)
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson; charset=utf-8"})
         await response.prepare(request)
         await self._write_all(reading, uid, response)
-        # A client that has gone away cancels nothing.
-        while asked.get("follow") == "1" and request.transport is not None and not request.transport.is_closing():
+        while asked.get("follow") == "1":
             await asyncio.sleep(_FOLLOW_SECONDS)
             await self._write_all(reading, uid, response, pause_seconds=_LOOK_SECONDS)
         await response.write_eof()
@@ -80,15 +77,9 @@ class DecisionsApi:
     async def _write_all(
         self, reading: Reading, uid: int, response: web.StreamResponse, *, pause_seconds: float = 0.0
     ) -> None:
-        lines, is_last = reading.more(), False
+        is_last = False
         while not is_last:
             async with self._looks.turn(uid, pause_seconds=pause_seconds):
-                piece, is_last = await InThread(partial(_piece, lines))
+                piece, is_last = await InThread(reading.piece)
             if piece:
                 await response.write(piece)
-
-
-def _piece(lines: Iterator[bytes]) -> tuple[bytes, bool]:
-    """Return the next lines, and whether they are the last ones."""
-    read = list(islice(lines, _PIECE_LINES))
-    return b"".join(read), len(read) < _PIECE_LINES

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from messiahs.daemon.api.json_slices import Steps
@@ -62,38 +61,41 @@ class PacedHandler(Generic[T]):
 
     def __await__(self) -> Generator[object, None, T]:
         """Run the handler to its end, and return its result."""
-        resume: Callable[[], object] = partial(self._handler.send, None)
-        has_failed, cost_ns = False, SLICE_NS
+        # The traceback of an error has this frame. So this frame drops errors, and what has them, before it goes on:
+        # otherwise all that the handler has would stay in memory until all garbage is collected.
+        sent: object = None
+        thrown: BaseException | None = None
+        cost_ns = SLICE_NS
+        has_failed = False
         while True:
             turn = None if has_failed else self._turns.turn_of(self._uid, cost_ns=cost_ns)
             if turn is not None:
                 try:
                     yield from turn.done
                 except BaseException as error:  # noqa: BLE001 - the handler gets whatever it is
-                    resume = partial(self._handler.throw, error)
+                    thrown = error
             began_at = time.monotonic_ns()
             try:
-                awaited = resume()
+                awaited = self._handler.send(sent) if thrown is None else self._handler.throw(thrown)
             except StopIteration as end:
                 result: T = end.value
                 return result
             finally:
+                sent = thrown = None
                 self._turns.charge(self._uid, time.monotonic_ns() - began_at, turn=turn)
-            cost_ns = SLICE_NS
+            cost_ns, has_failed = SLICE_NS, False
             if isinstance(awaited, NextSlice):
-                resume, has_failed, cost_ns = partial(self._handler.send, None), False, awaited.cost_ns
+                cost_ns = awaited.cost_ns
                 continue
             try:
-                result_of_wait = yield from self._wait_for(awaited)
+                if isinstance(awaited, InThread):
+                    sent = yield from self._turns.in_thread(self._uid, awaited.work).__await__()
+                else:
+                    sent = yield awaited
             except BaseException as error:  # noqa: BLE001 - as above
-                resume, has_failed = partial(self._handler.throw, error), True
-            else:
-                resume, has_failed = partial(self._handler.send, result_of_wait), False
-
-    def _wait_for(self, awaited: object) -> Generator[object, None, object]:
-        if isinstance(awaited, InThread):
-            return (yield from self._turns.in_thread(self._uid, awaited.work).__await__())
-        return (yield awaited)
+                thrown, has_failed = error, True
+            finally:
+                del awaited
 
 
 async def paced(handler: Awaitable[T], uid: int, *, turns: UserTurns) -> T:

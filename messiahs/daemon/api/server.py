@@ -146,9 +146,11 @@ async def _ignore_early_close(request: web.Request, handler: Handler) -> web.Str
     """Ignore clients that close the connection early: that is not an error of this module."""
     try:
         return await handler(request)
-    except ConnectionError:
+    except ConnectionError as error:
         if request.transport is not None and not request.transport.is_closing():
             raise
+        # What waited until the client reads has the error: without its frames, nothing of the handler stays in memory.
+        error.with_traceback(None)
         _LOG.debug("the client of %s %s closed the connection early", request.method, request.path)
         # Nobody reads this answer.
         return web.Response()

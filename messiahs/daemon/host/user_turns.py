@@ -103,6 +103,8 @@ class UserTurns:
             finally:
                 # A thread goes on although nobody waits for its result any more.
                 await asyncio.wait([thread])
+                # It has its error, whose traceback has this frame.
+                del thread
                 self.charge_outside(uid, sum(spent_ns))
 
     async def _turn_alone(self, uid: int) -> None:

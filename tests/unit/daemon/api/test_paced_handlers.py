@@ -1,11 +1,15 @@
 """Handlers that go on in the turns of their users."""
 
 import asyncio
+import gc
+import weakref
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from messiahs.daemon.api.json_slices import Steps
-from messiahs.daemon.api.paced_handlers import PacedHandler, in_slices, paced
+from messiahs.daemon.api.paced_handlers import InThread, PacedHandler, in_slices, paced
 from messiahs.daemon.host.turns import BURST_NS, QUANTUM_NS, Work
 from messiahs.daemon.host.user_turns import SLICE_NS, UserTurns
 from tests.unit.daemon.api.free_turns import free_turns
@@ -131,3 +135,79 @@ def test_work_that_costs_little_is_one_slice_with_what_follows() -> None:
     assert asyncio.run(slices(SLICE_NS // 20)) == 1
     assert asyncio.run(slices(SLICE_NS // 2)) == 1 + 19 // 2
     assert asyncio.run(slices(SLICE_NS)) == 1 + 19
+
+
+class Held:
+    """What a handler has in memory."""
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Let nothing but its last reference free memory within the block."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def failing() -> "asyncio.Future[None]":
+    """Return what fails soon, as a write does whose client has hung up."""
+    waiting = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(waiting.set_exception, ConnectionResetError())
+    return waiting
+
+
+def cancel_soon() -> None:
+    """Cancel the present task when it waits."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().call_soon(task.cancel)
+
+
+async def cut_off() -> None:
+    """Fail while waiting."""
+    await failing()
+
+
+async def failed_thread() -> None:
+    """Fail in a thread."""
+
+    def fail() -> None:
+        raise ConnectionResetError
+
+    await InThread(fail)
+
+
+async def cancelled() -> None:
+    """Be cancelled while waiting."""
+    cancel_soon()
+    await asyncio.Event().wait()
+
+
+async def waiting_for_a_turn() -> None:
+    """Be cancelled while waiting for a turn."""
+    cancel_soon()
+    await in_slices(step for step in (2 * QUANTUM_NS, 2 * QUANTUM_NS))
+
+
+@pytest.mark.parametrize("fail", [cut_off, failed_thread, cancelled, waiting_for_a_turn])
+def test_what_a_failed_handler_had_in_memory_is_freed_at_once(fail: Callable[[], Awaitable[None]]) -> None:
+    held: list[weakref.ref[Held]] = []
+
+    async def handler() -> None:
+        had = Held()
+        held.append(weakref.ref(had))
+        await fail()
+
+    async def main() -> None:
+        turns = free_turns()
+        with without_collection():
+            ended = await asyncio.gather(paced(handler(), ANN, turns=turns), return_exceptions=True)
+            assert isinstance(ended[0], ConnectionResetError | asyncio.CancelledError)
+            del ended
+            # The task of the handler goes with its last callback.
+            await asyncio.sleep(0)
+            assert [each() for each in held] == [None]
+
+    asyncio.run(main())
