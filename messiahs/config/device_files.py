@@ -16,6 +16,8 @@ DEVICES: Final = 32
 """Device files of one thing."""
 Devices = Mapping[str, Mapping[int, tuple[str, ...]]]
 """The device files of counted things, by the names of their kinds and their numbers."""
+_EVERYWHERE: Final = frozenset(f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero"))
+"""Devices that every sandbox has."""
 _PATH: Final = re.compile(r"/dev(/(?!\.\.?(/|$))[A-Za-z0-9_.:@+-]{1,64}){1,8}")
 _ALL: Final = range(1 << 20)
 _OTHERS_MAY: Final = stat.S_IROTH | stat.S_IWOTH
@@ -31,7 +33,7 @@ class _Refused(NamedTuple):
 
 _REFUSED: Final = (
     _Refused(
-        re.compile(r"(k|old)?mem|port|kmsg|nvram|userfaultfd|cpu/.*"),
+        re.compile(r"(k|old)?mem|core|port|kmsg|nvram|userfaultfd|cpu/.*"),
         {1: (1, 2, 4, 6, 11, 12), 10: (144,), 202: _ALL, 203: _ALL},
         "gives access to the memory, processors or log of the host",
     ),
@@ -52,6 +54,8 @@ _REFUSED: Final = (
     ),
     _Refused(re.compile(r"watchdog\d*|ipmi.*"), {10: (130,)}, "can switch the host off"),
     _Refused(re.compile(r"(shm|mqueue|fd)/.*"), {}, "is in a folder of files and no devices"),
+    _Refused(re.compile(r"shm|mqueue|pts"), {}, "is a folder, which every sandbox has for itself"),
+    _Refused(re.compile(r"fd|std(in|out|err)"), {}, "leads to open files of the program that looks at it"),
 )
 
 
@@ -71,6 +75,11 @@ class DeviceFile(NamedTuple):
         """Whether an account may read and write it that neither owns it nor has its group."""
         return self.mode & _OTHERS_MAY == _OTHERS_MAY
 
+    @property
+    def needs_link(self) -> bool:
+        """Whether a sandbox needs a link from the first path to the other one; it has some devices anyway."""
+        return self.named != self.actual and self.named not in _EVERYWHERE
+
 
 def problem_of_path(path: str) -> str:
     """Return why no task may get what is at a path, by its name alone; empty if it may."""
@@ -82,6 +91,9 @@ def problem_of_path(path: str) -> str:
 
 def device_at(path: str) -> DeviceFile:
     """Return the device of this host that a path names. Raises `DeviceError`."""
+    problem = problem_of_path(path)
+    if problem:
+        raise DeviceError(f"{path} {problem}")
     try:
         actual = os.path.realpath(path, strict=True)
         found = os.stat(actual)  # noqa: PTH116 - strings: once per task and device

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.config.device_files import DeviceFile
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Command
 from messiahs.core.model.counted import Counted
@@ -137,6 +138,26 @@ def test_a_task_does_not_start_without_a_device_of_its_things_nor_with_one_that_
         assert await said(rig, 11, "echo started", 5) == "started\n"
 
     play_scene(act, lambda: executor_of(with_gpus(settings, *files)), image=image_for(settings))
+
+
+def test_names_that_every_sandbox_has_are_no_hindrance(settings: StarterSettings) -> None:
+    names = ("full", "null", "random", "urandom", "zero")
+    files = tuple((Path("/dev", name),) for name in (*names, "stdin", "pts"))
+
+    async def act(rig: Rig) -> None:
+        for number, name in enumerate(names):
+            assert await said(rig, number + 1, f"test -c /dev/{name} && echo is there", number) == "is there\n"
+        for number, problem in ((5, "/dev/stdin leads to open files of the program that looks at it"), (6, "a folder")):
+            run_with(rig, number + 1, "echo started", number)
+            end = await rig.end_of(number + 1)
+            assert (end.cause, problem in end.text) == (Cause.SPAWN_FAILED, True), end
+
+    play_scene(act, lambda: executor_of(with_gpus(settings, *files)), image=image_for(settings))
+
+
+def test_a_device_that_every_sandbox_has_and_that_is_a_link_here_needs_none() -> None:
+    assert not DeviceFile("/dev/random", "/dev/urandom", 0o666).needs_link
+    assert DeviceFile("/dev/gpu", "/dev/urandom", 0o666).needs_link
 
 
 def test_programs_count_the_gpus_that_they_find_from_0_on(settings: StarterSettings, folder: Path) -> None:

@@ -12,8 +12,9 @@ from messiahs.core.interface.actions import EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.instants import SECOND
 from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.layout import VIEW
 from tests.contract.escape_rig import executor_of, parent_of
-from tests.contract.executor_rig import Rig, attempt_id, play_scene, processes_of, starter_settings
+from tests.contract.executor_rig import Rig, attempt_id, play_scene, processes_of, root_of, starter_settings
 
 pytestmark = pytest.mark.processes
 
@@ -37,6 +38,27 @@ def test_attempts_wait_while_all_accounts_are_in_use(settings: StarterSettings) 
         assert (await rig.end_of(2)).exit_code == 0
 
     play_scene(act, lambda: executor_of(replace(settings, task_uids=(first, first))))
+
+
+def test_a_sandbox_that_cannot_be_set_up_ends_the_attempt_with_the_reason_and_the_next_one_can(
+    settings: StarterSettings,
+) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "600")
+        rig.run(2, "sleep", "600")
+        await rig.start_of(2)
+        view = root_of(settings) / VIEW
+        view.rmdir()
+        for number in (3, 4):
+            rig.run(number, "true")
+            end = await rig.end_of(number)
+            problem = f"its sandbox cannot be set up: mount {view}: No such file or directory"
+            assert (end.cause, end.exit_code, end.text) == (Cause.SPAWN_FAILED, None, problem)
+        view.mkdir()
+        rig.run(5, "true")
+        assert (await rig.end_of(5)).exit_code == 0
+
+    play_scene(act, lambda: executor_of(settings))
 
 
 def test_a_zygote_that_was_killed_loses_its_task_only(settings: StarterSettings) -> None:

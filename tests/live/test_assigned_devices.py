@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
+from messiahs.config.settings import DEFAULT_TASK_UIDS
+from messiahs.executor.protocol.layout import VIEW, find_work_folders
 from tests.fake_devices import device_folder, make_device
 from tests.live.lab import Lab, lab
 from tests.waiting import eventually
@@ -85,3 +87,33 @@ def test_a_gpu_whose_device_is_gone_is_not_offered(gpus: Gpus) -> None:
     make_device(device)
     eventually(lambda: logged(gpus, "gpus 0 is offered to tasks again"))
     assert made.federation.run("wait", both).returncode == 0
+
+
+def test_a_task_whose_sandbox_cannot_be_set_up_says_so_and_runs_once_it_can(gpus: Gpus) -> None:
+    made = gpus.lab.federation
+    if gpus.module == "of-bubblewrap":
+        pytest.skip("boxes have no folder on which their roots are put together")
+    tasks = find_work_folders(made.folder(gpus.module), DEFAULT_TASK_UIDS).tasks
+    assert tasks is not None
+    view = tasks / VIEW
+    view.rmdir()
+    try:
+        task = made.submit("--gpus", "1", "--", "true")
+        reason = f"its sandbox cannot be set up: mount {view}: No such file or directory"
+        ended = f"attempt 1 spawn_failed at {gpus.module}: {reason}\n"
+        eventually(lambda: ended in made.run("explain", task).stdout)
+    finally:
+        view.mkdir()
+    assert made.run("wait", task).returncode == 0
+
+
+def test_a_device_that_is_an_open_file_of_whoever_looks_at_it_is_refused_with_its_place(
+    gpus: Gpus, tmp_path: Path
+) -> None:
+    topology = tmp_path / "boards.yaml"
+    machine = "machine: {isolation: sandbox, counted: {boards: {0: [/dev/stdin]}}}"
+    topology.write_text(f"version: 1\nfederation: devices\nsystems:\n  home: {{{machine}}}\n")
+    found = gpus.lab.federation.run("topology", "check", str(topology))
+    problem = "boards: 0: `/dev/stdin` leads to open files of the program that looks at it: no task may have it"
+    assert found.returncode == 1
+    assert problem in found.stderr

@@ -35,12 +35,14 @@ def test_other_paths_are_refused(path: str) -> None:
 @pytest.mark.parametrize(
     ("paths", "what"),
     [
-        ("mem kmem port kmsg nvram cpu/0/msr", "memory"),
+        ("mem kmem core port kmsg nvram cpu/0/msr", "memory"),
         ("console ptmx pts/0 tty tty1 ttyS0 vcs vcsa1", "a terminal of the host"),
         ("input/event0 uinput hidraw0", "keyboards"),
         ("sg0 bsg/0:0:0:0 nvme0 ng0n1 mapper/control loop-control", "disks"),
         ("watchdog watchdog0 ipmi0", "switch the host off"),
         ("shm/gpu fd/0", "a folder of files"),
+        ("shm mqueue pts", "is a folder, which every sandbox has for itself"),
+        ("stdin stdout stderr fd", "leads to open files of the program that looks at it"),
     ],
 )
 def test_what_gives_power_over_the_host_is_refused_by_its_name(paths: str, what: str) -> None:

@@ -119,7 +119,7 @@ def device_arguments(devices: Iterable[str]) -> Iterator[str]:
     """
     for device in map(device_at, devices):
         yield from ("--dev-bind", device.actual, device.actual)
-        if device.named != device.actual:
+        if device.needs_link:
             yield from ("--symlink", device.actual, device.named)
 
 

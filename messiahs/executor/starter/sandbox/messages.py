@@ -39,7 +39,7 @@ class Ready(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=6):
 
 
 class Unusable(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=7):
-    """The slot cannot be set up, or not be cleaned; the zygote ends."""
+    """The slot cannot be set up (`spawn_failed`, or `no_place`), or serves no longer; the zygote ends."""
 
     text: str
     cause: Cause = Cause.LOST

@@ -55,6 +55,7 @@ _PATIENCE_NS = 10_000_000_000
 _STOP_AGAIN_NS = 1_000_000_000
 _TEXT_LETTERS = 300
 _STUCK = "a process of the task was killed and is not gone"
+_NEVER_SET_UP = "its sandbox cannot be set up: "
 _BROKEN = "the sandbox of the task ended"
 
 
@@ -157,7 +158,10 @@ class SandboxedProcesses:
             slot.end()
             self._site.groups.release(held)
             self._return_folder(slot, held)
-            return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"the task cannot be set up: {error}")
+            # A slot that cannot be set up has perhaps ended already.
+            said = next((_NEVER_SET_UP + each.text for each in slot.received() if isinstance(each, Unusable)), "")
+            text = said or f"the task cannot be set up: {error}"
+            return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
         slot.held, slot.has_exited, slot.killed_at = held, False, 0
         held.uid, held.is_staging = slot.uid, not is_quick(held.start.inputs)
         self._busy[held.folder] = slot
@@ -306,6 +310,8 @@ class SandboxedProcesses:
                 pass
             case Unusable():
                 slot.problem, slot.cause = message.text, message.cause
+                if message.cause is Cause.SPAWN_FAILED:
+                    slot.problem = _NEVER_SET_UP + message.text
             case Became() if held is not None:
                 held.is_staging = False
                 yield Staged(held, boottime_ns())

@@ -116,6 +116,15 @@ def make_view(view: View, *, slot_folder: str, account: LocalAccount) -> None:
     make_root(view.base)
 
 
+def as_tasks_see(view: View, error: BaseException) -> str:
+    """Return why a view cannot be made, with the place as tasks see it: their origin reads it."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or repr(error)
+    place = str(error.filename2 or error.filename or "")
+    text = f"{place}: {error.strerror}" if place.startswith(f"{view.base}/") else error.strerror
+    return text.replace(f"{view.base}/", "/")
+
+
 class Temporary:
     """The folders that a task can write to besides its own; they are in memory, and empty at first."""
 
@@ -261,7 +270,7 @@ def _make_devices(folder: str, assigned: Iterable[DeviceFile]) -> None:
             _show_device(folder, f"/dev/{name}")
     for device in assigned:
         _show_device(folder, device.actual)
-        if device.named != device.actual:
+        if device.needs_link:
             _place_of_device(folder, device.named).symlink_to(device.actual)
     for name, target in _LINKS.items():
         Path(folder, name).symlink_to(target)

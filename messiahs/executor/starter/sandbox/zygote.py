@@ -51,7 +51,7 @@ from messiahs.executor.starter.sandbox.messages import (
 from messiahs.executor.starter.sandbox.outbound import Joining
 from messiahs.executor.starter.sandbox.own_network import LOOPBACK, OwnNetwork
 from messiahs.executor.starter.sandbox.shared_objects import SharedObjects
-from messiahs.executor.starter.sandbox.view import TASK, Temporary, View, make_view
+from messiahs.executor.starter.sandbox.view import TASK, Temporary, View, as_tasks_see, make_view
 from messiahs.executor.starter.spawn import NOT_FOUND, Process, Spawner, problem_in
 from messiahs.executor.starter.used_resources import usage_of
 
@@ -103,22 +103,21 @@ def be_zygote(plan: Plan, sock: socket.socket) -> None:
 
     Never returns.
     """
+    cause = Cause.SPAWN_FAILED
     try:
-        Zygote(*_set_up(plan, sock), plan).serve()
+        zygote = Zygote(*_set_up(plan, sock), plan)
+        cause = Cause.LOST
+        zygote.serve()
     except BaseException as error:  # noqa: BLE001 - the starter's code must not go on here
-        cause = Cause.NO_PLACE if isinstance(error, NoPlaceError) else Cause.LOST
-        text = encode_frames(msgspec.msgpack.Encoder(), [Unusable(text=_text_of(error), cause=cause)])
+        cause = Cause.NO_PLACE if isinstance(error, NoPlaceError) else cause
+        why = Unusable(text=as_tasks_see(plan.view, error), cause=cause)
+        text = encode_frames(msgspec.msgpack.Encoder(), [why])
         for link in (sock.fileno(), _SOCKET_FILE):
             # Only one of them is open.
             with suppress(OSError):
                 os.write(link, text)
     finally:
         os._exit(1)
-
-
-def _text_of(error: BaseException) -> str:
-    text = error.strerror if isinstance(error, OSError) else str(error)
-    return text or repr(error)
 
 
 def _set_up(plan: Plan, sock: socket.socket) -> tuple[socket.socket, UnixSockets | None]:

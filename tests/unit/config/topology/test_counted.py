@@ -81,6 +81,10 @@ def test_a_machine_has_none_unless_the_file_names_them(tmp_path: Path) -> None:
         ("counted: {gpus: {70000: [/dev/nvidia0]}}", "from 0 to 65535"),
         ("counted: {gpus: {0: [nvidia0]}}", "gpus: 0: `nvidia0` is not the absolute path of a device file below /dev"),
         ("counted: {gpus: {0: [/dev/nvidia0, /dev/mem]}}", "`/dev/mem` gives access to the memory"),
+        (
+            "counted: {gpus: {0: [/dev/stdin]}}",
+            "gpus: 0: `/dev/stdin` leads to open files of the program that looks at it",
+        ),
         ("counted: {GPUs: 2}", "a name has small letters"),
         (f"counted: {{{'g' * 33}: 2}}", "at most 32"),
         ("counted: {slots: 2}", "it is an attribute of every machine or task"),
