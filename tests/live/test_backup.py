@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
+from messiahs.channel.certificates.tls import make_root
+from messiahs.config.whole_files import write_whole
 from tests.live.conftest import shared_folder
 from tests.live.lab import Lab, short_lease_lab
 from tests.live.workload import Workload, kill_machine
@@ -144,6 +147,62 @@ def test_of_ids_that_are_unknown_after_a_restore_each_says_whether_it_was_lost_o
         never = f"home.{int(newest.rpartition('.')[2]) + 1}"
         assert f"no task {never} is known here\n" in federation.run("status", never).stderr
         assert f"no task {cleaned} is known here any more: ended tasks" in federation.run("status", cleaned).stderr
+
+
+def get_new_root(short: Lab) -> None:
+    """Give the site another root while its modules run, as docs/administrators.md says, and remove the old one."""
+    federation, root = short.federation, make_root("lab")
+    tls = federation.folder("home").parent / "tls"
+    write_whole(tls / "root.pem", (tls / "root.pem").read_bytes() + root.certificate)
+    write_whole(tls / "root.key", root.key, mode=0o600)
+    for words in (("certificate", "renew"), ("certificate", "revoke")):
+        done = federation.run(*words)
+        assert done.returncode == 0, done.stderr
+    shown = federation.document("certificate", "show")["certificates"]
+    ours = certificate_fingerprint(certificates_in(root.certificate)[0]).hex()
+    modules = [each for each in shown if each["kind"] == "module"]
+    assert [each["issuer_fingerprint"] for each in modules] == [ours] * 2
+    write_whole(tls / "root.pem", root.certificate)
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_backup_of_before_a_new_root_is_restored_and_its_module_is_accepted(
+    short: Lab, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, *, is_lost: bool
+) -> None:
+    federation, archive = short.federation, tmp_path / "backup"
+    folder = federation.folder("work")
+    early = short.federation.submit("--require", '$arch eq "pdp11"', "--", "true")
+    assert federation.run("backup", "--all", "--out", str(archive)).returncode == 0
+    get_new_root(short)
+    tls = files_in(folder.parent / "tls")
+    for module in ("home", "work"):
+        kill_machine(federation, module)
+        short.daemons.pop(module).wait(timeout=60)
+    if is_lost:
+        shutil.rmtree(folder)
+    done = federation.run("restore", str(archive), "--module", "work", *(() if is_lost else ("--replace",)))
+    assert done.returncode == 0, done.stderr
+    assert ("`messiahs certificate renew work` makes another one" in done.stdout) is is_lost, done.stdout
+    assert ("`work` keeps its certificate.pem, which the site accepts" in done.stdout) is not is_lost, done.stdout
+    assert files_in(folder.parent / "tls") == tls
+    if is_lost:
+        assert federation.run("certificate", "renew", "work").returncode == 0
+    assert federation.run("restore", str(archive), "--module", "home", "--replace").returncode == 0
+    for module in ("home", "work"):
+        short.start(module)
+    with federation.client("home") as client:
+        eventually(lambda: client.module()["linked"] == ["work"])
+    assert federation.status(early)["substate"] == "queued"
+    # Too many for the slots of `home` alone.
+    gate = shared_folder(tmp_path_factory) / "gate"
+    late = federation.submit("--array", "1-3", "--", "sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.1; done")
+    eventually(lambda: {each["substate"] for each in federation.members(late)} == {"running"})
+    gate.touch()
+    assert federation.run("wait", late).returncode == 0
 
 
 def lost_and_restored_all(short: Lab, archive: Path) -> None:

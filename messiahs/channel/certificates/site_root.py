@@ -16,7 +16,7 @@ from messiahs.channel.certificates.fingerprints import (
     pem_of,
     validity_of,
 )
-from messiahs.channel.certificates.issued import Issued, IssuedCertificates, alone
+from messiahs.channel.certificates.issued import ISSUED_FILE, Issued, IssuedCertificates, alone
 from messiahs.channel.certificates.requests import requested_key, sign_request
 from messiahs.channel.certificates.revocations import (
     LIST_LIMIT_BYTES,
@@ -26,7 +26,7 @@ from messiahs.channel.certificates.revocations import (
     read_revocations,
 )
 from messiahs.channel.certificates.revoking import make_revocations
-from messiahs.channel.certificates.tls import MODULE_LIFETIME, KeyAndCertificate, signer_in
+from messiahs.channel.certificates.tls import FOREIGN_KEY, MODULE_LIFETIME, KeyAndCertificate, signer_in
 from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
 from messiahs.errors import CertificateError, RevocationListError
@@ -39,6 +39,10 @@ VALID_LIMIT: Final = 32
 
 _RESTORED: Final = (
     'restore them from a backup, or give the site a new root: docs/administrators.md, "Certificates of modules"'
+)
+_TOGETHER: Final = (
+    f"they belong together: bring {ROOT_FILE}, {ROOT_KEY_FILE}, {ISSUED_FILE} and, if there is one, {REVOKED_FILE} to "
+    f"{{}} from where the present root lies; a host that signs no certificates has {ROOT_FILE} without {ROOT_KEY_FILE}"
 )
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -70,9 +74,9 @@ class SiteRoot:
         except OSError as error:
             raise CertificateError(f"{error.filename}: {error.strerror}") from error
         except (ValueError, TypeError, AssertionError) as error:
-            raise CertificateError(
-                f"{folder / ROOT_FILE} and {ROOT_KEY_FILE} contain no root: {error}; {_RESTORED}"
-            ) from error
+            remedy = _TOGETHER.format(folder) if str(error) == FOREIGN_KEY else _RESTORED
+            text = f"{folder / ROOT_FILE} and {ROOT_KEY_FILE} contain no root: {error}; {remedy}"
+            raise CertificateError(text) from error
         return cls(directory, found)
 
     @property

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 ROOT_LIFETIME: Final = timedelta(days=3652)
 MODULE_LIFETIME: Final = timedelta(days=825)
 _CLOCK_SKEW: Final = timedelta(days=1)
+FOREIGN_KEY: Final = "the key belongs to none of the certificates"
+"""Why a key and the certificates of roots cannot sign, although both can be read."""
 _PEM_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 
 
@@ -303,7 +305,7 @@ def signer_in(root: KeyAndCertificate) -> "tuple[ec.EllipticCurvePrivateKey, x50
         signers = x509.load_pem_x509_certificates(root.certificate)
         issuer = next((each.subject for each in signers if each.public_key() == key.public_key()), None)
     if issuer is None:
-        raise ValueError("the key belongs to none of the certificates")
+        raise ValueError(FOREIGN_KEY)
     return key, issuer
 
 

@@ -66,9 +66,14 @@ def backup(
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--module", "module", metavar="NAME", help="Restore this module of FILE alone.")
 @click.option("--replace", "replaces", is_flag=True, help="Put it in the place of stopped modules of the same names.")
+@click.option(
+    "--same-site", "is_same_site", is_flag=True, help="FILE is of this site, from before it got a new root; tls/ stays."
+)
 @STATE
 @JSON
-def restore(*, file: Path, module: str | None, replaces: bool, state: Path | None, as_json: bool) -> None:
+def restore(
+    *, file: Path, module: str | None, replaces: bool, is_same_site: bool, state: Path | None, as_json: bool
+) -> None:
     """Restore the modules in FILE, which `messiahs backup` made; they can then be started.
 
     Each continues in a new epoch, as after any older copy of its state: tasks that ended after the backup may run
@@ -76,7 +81,7 @@ def restore(*, file: Path, module: str | None, replaces: bool, state: Path | Non
     """
     from messiahs.cli.backup.restoring import restore as restore_from
 
-    done = restore_from(file, state_directory(state), replaces=replaces, module=module)
+    done = restore_from(file, state_directory(state), replaces=replaces, module=module, is_same_site=is_same_site)
     contents = done.contents
     if as_json:
         names = {"federation": contents.federation, "modules": contents.modules, "made_at": contents.made_at}

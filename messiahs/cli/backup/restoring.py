@@ -16,6 +16,8 @@ from typing import Final
 
 from messiahs.cli.backup.archive import Contents, member_of, unpack
 from messiahs.cli.backup.making import DATABASE, INPUTS, MODULES, OF_FEDERATION, is_of_backup
+from messiahs.cli.backup.present_certificates import keep_pair, pair_note, put_shared
+from messiahs.cli.backup.same_site import check_site
 from messiahs.cli.federation.certificates import tls_paths
 from messiahs.cli.federation.deployment import federation_directory
 from messiahs.client.locating import check_socket_path
@@ -44,16 +46,20 @@ class Restored:
     notes: tuple[str, ...]
 
 
-def restore(archive: Path, state: Path, *, replaces: bool, module: str | None = None) -> Restored:
+def restore(
+    archive: Path, state: Path, *, replaces: bool, module: str | None = None, is_same_site: bool = False
+) -> Restored:
     """Restore the modules of a backup below a state directory, or one of them; they can be started then.
 
-    Raises ClientError, with everything as it was, if the archive cannot be used, or a module of it exists and is not to
-    be replaced, or runs.
+    What is in `tls` of the state directory stays. With `is_same_site` it is taken for that of the site of the backup
+    without evidence. Raises ClientError, with everything as it was, if the archive cannot be used or is of another
+    site, or a module of it exists and is not to be replaced, or runs.
     """
     with _staging(archive, state) as staging, open_regular(archive) as raw:
         members, tree = staging / "members", staging / "tree"
         members.mkdir()
         contents = unpack(raw, members)
+        stored = contents.modules
         _lay_out(contents, members, tree)
         if module is not None:
             contents = _of_one(contents, module)
@@ -62,14 +68,19 @@ def restore(archive: Path, state: Path, *, replaces: bool, module: str | None = 
         directory = state / contents.federation
         for name in contents.modules:
             _check_place(directory, name, replaces=replaces)
-        _check_root(tree / "tls" / "root.pem", directory / "tls" / "root.pem")
+        if not is_same_site:
+            check_site(tree, directory, stored)
         federation_directory(state, contents.federation)
+        tls, notes = directory / "tls", list[str]()
         for name in contents.modules:
+            notes += keep_pair(tree / MODULES / name, directory / name, tls)
             _adapt(contents, tree / MODULES / name, directory, name=name)
         _move_in(contents, tree, directory, aside=staging / "replaced")
-        notes = tuple(_put_shared(tree, directory))
+        notes += put_shared(tree, directory)
+        for name in contents.modules:
+            notes += pair_note(directory / name, tls)
         sync_folder(directory)
-    return Restored(contents=contents, notes=notes)
+    return Restored(contents=contents, notes=tuple(notes))
 
 
 @contextmanager
@@ -156,13 +167,6 @@ def _check_place(directory: Path, name: str, *, replaces: bool) -> None:
         raise ClientError(f"`{name}` or its tasks still run (processes {running}): end them; nothing was changed")
 
 
-def _check_root(stored: Path, present: Path) -> None:
-    """Refuse a site's root beside which the certificates of the backup are of no use."""
-    if stored.exists() and present.exists() and stored.read_bytes() != present.read_bytes():
-        text = f"{present} is another root than that of the backup: restore it into another state directory"
-        raise ClientError(f"{text}, or move {present.parent} away; nothing was changed")
-
-
 def _adapt(contents: Contents, folder: Path, directory: Path, *, name: str) -> None:
     """Let settings name files in the new place, and files outside the state directory where they are the same."""
     settings = load_settings(folder / "settings.json")
@@ -244,16 +248,3 @@ def _put_inputs(folder: Path, settings: ModuleSettings) -> None:
         shutil.copyfile(path, draft)
         draft.chmod(_READABLE)
         draft.replace(contents / path.name)
-
-
-def _put_shared(tree: Path, directory: Path) -> Iterator[str]:
-    """Add what all modules of a site share where it is missing; what is there may be newer, and stays."""
-    for path in (*sorted((tree / "tls").glob("*")), *(tree / name for name in OF_FEDERATION)):
-        target = directory / path.relative_to(tree)
-        if not path.exists():
-            continue
-        if not target.exists():
-            target.parent.mkdir(exist_ok=True, mode=0o700)
-            path.rename(target)
-        elif target.read_bytes() != path.read_bytes():
-            yield f"{target} is another file than in the backup, and stays as it is"
