@@ -71,9 +71,10 @@ def restore(
         if not is_same_site:
             check_site(tree, directory, stored)
         federation_directory(state, contents.federation)
-        tls, notes = directory / "tls", list[str]()
+        notes, tls = list[str](), directory / "tls"
+        accepting = tls if (tls / "root.pem").exists() else tree / "tls"
         for name in contents.modules:
-            notes += keep_pair(tree / MODULES / name, directory / name, tls)
+            notes += keep_pair(tree / MODULES / name, directory / name, accepting)
             _adapt(contents, tree / MODULES / name, directory, name=name)
         _move_in(contents, tree, directory, aside=staging / "replaced")
         notes += put_shared(tree, directory)

@@ -186,6 +186,13 @@ def test_a_backup_of_another_site_with_modules_of_the_same_names_is_refused(file
     assert files_in(other) == before
 
 
+def test_where_the_old_root_comes_back_its_certificates_do_too(directory: Path, state: Path, file: Path) -> None:
+    get_new_root(directory)
+    (directory / "tls").rename(state / "away")
+    assert restore(file, state, replaces=True, module="left").notes == ()
+    assert list(pair_note(directory / "left", directory / "tls")) == []
+
+
 def test_a_certificate_that_was_revoked_since_does_not_stay_and_is_not_passed_over(
     directory: Path, state: Path, file: Path
 ) -> None:
