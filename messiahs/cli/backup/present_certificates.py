@@ -20,7 +20,7 @@ _PAIR: Final = ("certificate.pem", "key.pem")
 _SECRET: Final = 0o600
 
 
-def keep_pair(unpacked: Path, present: Path, tls: Path) -> Iterator[str]:
+def keep_pair(unpacked: Path, present: Path, /, tls: Path) -> Iterator[str]:
     """Put certificate and key of the module in place (`present`) into the unpacked one, if it can use them.
 
     They are for each other and this module, valid now, not revoked, and signed by a root in the folder `tls`. Yields a

@@ -16,7 +16,7 @@ from messiahs.config.regular_files import read_regular
 from messiahs.errors import ClientError, StoreError
 
 
-def check_site(tree: Path, directory: Path, names: Iterable[str]) -> None:
+def check_site(tree: Path, directory: Path, /, names: Iterable[str]) -> None:
     """Refuse an unpacked backup of which nothing shows that it is of the site in STATE/FEDERATION.
 
     `names` are the modules in the backup. Without roots in one of both there is nothing to compare. Raises ClientError,
