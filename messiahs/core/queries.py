@@ -46,6 +46,7 @@ has_key, round_of, known_machines = retention.has_key, rounds.round_of, machines
 own_sums, neighbor_view, sight_of = vector_queries.own_sums, vector_queries.neighbor_view, vector_queries.sight_of
 exchanged, disclosed, advertised = exchanged_vectors.exchanged, vector_queries.disclosed, vector_queries.advertised
 demand_report, plans_of = vector_queries.demand_report, planning.plans_of
+why_not_started = resting.why_not_started
 own_tasks, remaining, remaining_with = closing.own_tasks, closing.remaining, closing.remaining_with
 
 

@@ -102,6 +102,9 @@ def test_a_task_whose_sandbox_cannot_be_set_up_says_so_and_runs_once_it_can(gpus
         reason = f"its sandbox cannot be set up: mount {view}: No such file or directory"
         ended = f"attempt 1 spawn_failed at {gpus.module}: {reason}\n"
         eventually(lambda: ended in made.run("explain", task).stdout)
+        why = f"the last attempt could not be started: {reason}"
+        eventually(lambda: any(each["text"] == why for each in made.status(task)["reasons"]))
+        assert logged(gpus, f"a task could not be started: {reason} (attempt {task}#1)")
     finally:
         view.mkdir()
     assert made.run("wait", task).returncode == 0

@@ -260,7 +260,9 @@ class Tasks:
             # Nothing searches for it; what others of its shape wait for is not its reason.
             return queries.why_not_taken(self._host.module.state, found.id)
         tdv = tdv_of(found.submission, found.id.member)
-        return queries.why_waiting(self._host.module.state, tdv, found.submission.requirement)
+        waiting = queries.why_waiting(self._host.module.state, tdv, found.submission.requirement)
+        failed = queries.why_not_started(row)
+        return waiting if failed is None else (failed, *waiting)
 
     def _conditions(self, submission: SubmissionRow, row: TaskRow) -> tuple[Dependency, ...]:
         """Return the dependencies of one task, with `EACH` on the member of the other array for which it waits."""

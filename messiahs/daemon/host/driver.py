@@ -35,6 +35,7 @@ from messiahs.core.recovery import Remains
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.audit.journal import Journal, Written
 from messiahs.daemon.audit.noting import Noter
+from messiahs.daemon.host.failed_starts import FailedStarts
 from messiahs.daemon.host.turns import S, Turns, Users, Work
 from messiahs.daemon.host.user_turns import UserTurns
 from messiahs.daemon.host.watching import Watcher
@@ -111,7 +112,7 @@ class Driver:
         self._next_turn: asyncio.TimerHandle | None = None
         self._commit: asyncio.Future[None] | None = None
         self._committed_at = 0.0
-        self.watchers: list[Watcher] = []
+        self.watchers: list[Watcher] = [FailedStarts()]
         self._is_stopping = False
 
     def start(self, remains: Remains) -> None:
