@@ -7,7 +7,7 @@ actions on any machine. Messages of a module to itself never leave it.
 from collections import deque
 from typing import Final, assert_never
 
-from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, shut_off, view_changes
+from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, replaced_roots, shut_off, view_changes
 from messiahs.core.audit.crossing import note_received, note_sent
 from messiahs.core.audit.folds import note_splice
 from messiahs.core.audit.storing import with_audit
@@ -33,6 +33,7 @@ from messiahs.core.interface.events import (
     PrimaryParentChanged,
     Request,
     RevokeRequested,
+    RootsChanged,
     SettingsApplied,
     ShutOffRequested,
     StoreChanged,
@@ -254,6 +255,8 @@ def _on_order(state: ModuleState, order: Order, now: Instant) -> tuple[Action, .
             return relations.on_settings_applied(state, order, now)
         case PolicyChanged():
             return reload.on_policy_changed(state, order, now)
+        case RootsChanged():
+            return replaced_roots.on_roots_changed(state, order, now)
         case _:
             assert_never(order)
 

@@ -21,6 +21,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, Tas
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.task_files import InputFile
+from messiahs.core.model.trust import OtherRoots, Trust
 
 AnswerTo = NewType("AnswerTo", int)
 """The host's number for a request of a local user; the core's `Answer` refers to it."""
@@ -310,6 +311,17 @@ class StoreChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RootsChanged:
+    """The certificate of this module, or a file of roots, has changed; the fields are those of `Identity`, all anew."""
+
+    key: bytes
+    trust: Trust
+    apart: tuple[SystemId, ...] = ()
+    apart_roots: tuple[tuple[bytes, ...], ...] = ()
+    other_sites: tuple[OtherRoots, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChanged:
     """The administrator has replaced the running policy."""
 
@@ -328,6 +340,7 @@ Order = (
     | SettingsApplied
     | PrimaryParentChanged
     | PolicyChanged
+    | RootsChanged
 )
 """What the administrator of a module orders."""
 Event = (

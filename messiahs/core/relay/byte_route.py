@@ -91,7 +91,7 @@ def _why_not_dialed(state: ModuleState, server: SystemId, trust: Trust) -> str:
     identity = state.identity
     if not trust_each_other(identity.trust, trust):
         return NOT_INTRODUCED
-    is_elsewhere = bool(trust.vouchers) and set(identity.trust.vouchers).isdisjoint(trust.vouchers)
+    is_elsewhere = bool(trust.vouchers) and not identity.is_of_site(trust.vouchers)
     is_named = not identity.other_sites or any(matches(server, each.names) for each in identity.other_sites)
     return NOT_NAMED if is_elsewhere and not is_named else ""
 

@@ -21,8 +21,7 @@ def why_not_proved(state: ModuleState, accept: SchedAccept, /, *, sender: System
 
     Only modules of the origin's site judge, unless that site trusts modules of third sites with its bytes.
     """
-    own = state.identity.trust
-    is_of_this_site = trust == own or not set(own.vouchers).isdisjoint(trust.vouchers)
+    is_of_this_site = trust == state.identity.trust or state.identity.is_of_site(trust.vouchers)
     if trust.trusts_relays or not is_of_this_site:
         return ""
     named = accept.claim.executor

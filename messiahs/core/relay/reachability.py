@@ -116,6 +116,15 @@ def ask_again(state: ModuleState, via: SystemId) -> None:
         del avoided[key]
 
 
+def trust_anew(state: ModuleState) -> None:
+    """Forget which systems were not reached for lack of trust, since the roots are others now."""
+    state.ways.refused.clear()
+    state.ways.detours.clear()
+    avoided = state.origin.avoided
+    for key in [key for key, each in avoided.items() if each.is_final]:
+        del avoided[key]
+
+
 def is_avoided(state: ModuleState, machine: Machine, /, *, via: SystemId, now: Instant) -> bool:
     """Return whether places on a machine that come through a neighbor are not taken now."""
     avoided = state.origin.avoided.get((via, machine.mark))

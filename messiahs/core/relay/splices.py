@@ -32,10 +32,10 @@ def is_third_party(
     """
     if crosses(state, asker, sender):
         return False
-    own = state.identity.trust.vouchers
-    if own and trust.vouchers and accept.trust.vouchers:
-        return set(own).isdisjoint((*trust.vouchers, *accept.trust.vouchers))
-    return {asker, sender}.issubset(state.identity.apart)
+    identity = state.identity
+    if identity.trust.vouchers and trust.vouchers and accept.trust.vouchers:
+        return not identity.is_of_site((*trust.vouchers, *accept.trust.vouchers))
+    return {asker, sender}.issubset(identity.apart)
 
 
 def why_not_passed(

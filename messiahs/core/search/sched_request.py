@@ -115,7 +115,8 @@ def _why_refused(state: ModuleState, search: Search, accept: SchedAccept, /, *, 
     if is_own and (text := why_too_long(state, accept, sender=sender)):
         avoid(state, machine_of(accept.claim, accept.place), via=sender, is_final=False, now=now)
         return text
-    trust = subject_of(search)[0].trust
+    # The own roots may have been replaced since an own search began.
+    trust = state.identity.trust if is_own else subject_of(search)[0].trust
     if not is_own:
         text = why_not_passed(state, accept, asker=search.asker.system, sender=sender, trust=trust)
         if text:

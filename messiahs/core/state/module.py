@@ -1,5 +1,6 @@
 """The complete state of a module; its parts are defined in hop.py, origin.py, executor.py and views.py."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,7 +45,7 @@ class Identity:
     """Fingerprint of the public key: the first 16 bytes of the SHA-256 of its SubjectPublicKeyInfo."""
     trust: Trust = UNKNOWN
     apart: tuple[SystemId, ...] = ()
-    """Neighbors for which roots other than those of `trust` vouch."""
+    """Neighbors for which roots other than those of `trust` vouch; like all roots, replaced by `RootsChanged`."""
     apart_roots: tuple[tuple[bytes, ...], ...] = ()
     """The roots that vouch for each of them: the first 16 bytes of the SHA-256 of the certificates."""
     other_sites: tuple[OtherRoots, ...] = ()
@@ -65,6 +66,13 @@ class Identity:
         """The roots of the module's own site, as fingerprints; empty means unknown."""
         others = {root for each in self.other_sites for root in each.roots}
         return tuple(root for root in self.trust.roots if root not in others)
+
+    def is_of_site(self, vouchers: Iterable[bytes]) -> bool:
+        """Return whether one of the roots that vouch for a module is a root of this module's own site.
+
+        A site has several roots while one replaces another, and each of its modules may have a certificate of any.
+        """
+        return not {*self.trust.vouchers, *self.roots_of_site}.isdisjoint(vouchers)
 
 
 @dataclass(slots=True, kw_only=True)

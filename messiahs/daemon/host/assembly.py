@@ -9,9 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from messiahs import __version__
-from messiahs.channel.certificates.fingerprints import certificate_fingerprint, certificates_in
 from messiahs.channel.certificates.tls import TlsMaterial
-from messiahs.channel.certificates.trusted_roots import other_sites, own_key, trust_of
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.reach_exchange import ReachExchange
@@ -32,6 +30,7 @@ from messiahs.daemon.audit.files import AUDIT_FOLDER, AuditFiles
 from messiahs.daemon.audit.journal import Journal
 from messiahs.daemon.audit.noting import Noted
 from messiahs.daemon.certificates.keeping import Certificates
+from messiahs.daemon.certificates.known_roots import changed_roots, known_roots
 from messiahs.daemon.host.contained import Expected
 from messiahs.daemon.host.counted_things import offered_by
 from messiahs.daemon.host.host import Host, Parts
@@ -73,13 +72,13 @@ class Assembly:
     """A host with all its parts; forwards calls of the channels to the host (mutable until it is complete)."""
 
     def __init__(self, settings: ModuleSettings, *, refusals: RefusalLog, open_files: int | None = None) -> None:
-        self._refusals, self._settings_file = refusals, settings.directory / "settings.json"
+        self._settings, self._refusals = settings, refusals
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest(), store.boot_offset())
         store.write_with_next(clock.boot_offset())
         self.journal = _journal(settings, self._audit_days)
         self.policies = Policies(settings, on_changed=self._on_policy_changed, on_noted=self._note)
-        self.certificates = Certificates(settings, parents=self._parents, siblings=self._siblings, on_noted=self._note)
+        self.certificates = self._certificates()
         tls = self.certificates.tls.now
         state = ModuleState(
             identity=_identity(settings, store, tls),
@@ -133,10 +132,15 @@ class Assembly:
             )
         )
 
+    def _certificates(self) -> Certificates:
+        made = Certificates(self._settings, parents=self._parents, siblings=self._siblings, on_noted=self._note)
+        made.tls.on_changed(self._on_tls_changed)
+        return made
+
     def _tasks(self) -> Path:
         """Return the folder on whose disk tasks write."""
         folder = None if self._executor is None else self._executor.folder
-        return folder or self._settings_file.parent
+        return folder or self._settings.directory
 
     async def _ask(self, make: Callable[[AnswerTo], MemberAdded]) -> Answer:
         return await self.host.ask(make)
@@ -148,6 +152,11 @@ class Assembly:
         if self._executor is not None:
             self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
         self.host.driver.post(PolicyChanged(policy=policy))
+
+    def _on_tls_changed(self) -> None:
+        event = changed_roots(self._settings, self.certificates.tls.now)
+        if event is not None:
+            self.host.driver.post(event)
 
     def _notifications(self, settings: ModuleSettings, clock: Clock) -> Notifications:
         return Notifications(settings.webhook_hosts, now=clock.now, on_event=self._on_event, on_noted=self.journal.note)
@@ -192,7 +201,7 @@ class Assembly:
         if member is not None and member.address:
             return member.address
         # The file, since it may have been applied anew.
-        return await asyncio.to_thread(_configured_address, self._settings_file, neighbor)
+        return await asyncio.to_thread(_configured_address, self._settings.directory / "settings.json", neighbor)
 
     def _parents(self) -> list[SystemId]:
         """Return the parents, the primary one first."""
@@ -260,18 +269,18 @@ def _passes(state: ModuleState, claim: ClaimId) -> bool:
 
 
 def _identity(settings: ModuleSettings, store: RowStore, tls: TlsMaterial) -> Identity:
-    apart = tuple(link.neighbor.system for link in settings.neighbors if tls.has_other_roots(link.neighbor.system))
+    known = known_roots(settings, tls)
     return Identity(
         system=SystemId(settings.name),
         epoch=store.epoch(),
         border_key=border_key(store) if settings.is_border else b"",
         address=settings.listen,
         release=__version__,
-        key=own_key(tls),
-        trust=replace(trust_of(tls), trusts_relays=settings.trusts_relays),
-        apart=apart,
-        apart_roots=tuple(tuple(map(certificate_fingerprint, certificates_in(tls.roots_for(each)))) for each in apart),
-        other_sites=other_sites(tls),
+        key=known.key,
+        trust=known.trust,
+        apart=known.apart,
+        apart_roots=known.apart_roots,
+        other_sites=known.other_sites,
         siblings=settings.siblings,
         keeps_account=_keeps_account(settings),
         maxima=settings.machine.maxima if settings.machine is not None else Maxima(),

@@ -57,6 +57,7 @@ from messiahs.core.interface.events import (
     PrimaryParentChanged,
     RetryRequested,
     RevokeRequested,
+    RootsChanged,
     SettingsApplied,
     ShutOffRequested,
     StoreChanged,
@@ -190,6 +191,7 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             | LendRequested()
             | SettingsApplied()
             | PrimaryParentChanged()
+            | RootsChanged()
         ):
             text = order_text(event)
         case AttemptStarted():

@@ -9,6 +9,7 @@ from messiahs.core.interface.events import (
     MemberRemoved,
     PrimaryParentChanged,
     RevokeRequested,
+    RootsChanged,
     SettingsApplied,
     ShutOffRequested,
 )
@@ -25,6 +26,7 @@ _Order = (
     | LendRequested
     | SettingsApplied
     | PrimaryParentChanged
+    | RootsChanged
 )
 
 
@@ -54,6 +56,9 @@ def order_text(event: _Order) -> str:
             return f"is to be counted by {event.parent}: {event.text or 'no reason'}"
         case SettingsApplied():
             return f"applies settings with {len(event.neighbors)} neighbors"
+        case RootsChanged():
+            vouching = ", ".join(root.hex()[:8] for root in event.trust.vouchers)
+            return f"has another certificate or other roots; {vouching or 'no known root'} vouches for it"
 
 
 def _by_hand_text(event: HandRequested | RevokeRequested) -> str:
