@@ -12,7 +12,7 @@ from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SystemId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg, Splice
-from messiahs.core.model.trust import Trust, are_introduced, trust_each_other
+from messiahs.core.model.trust import OtherRoots, Trust, are_introduced, trust_each_other
 from messiahs.core.queries import Here, byte_leg
 from messiahs.core.relay.byte_route import choose_way, hop_route, leg_of, offered_on, route_of, splice_leg, with_dialer
 from messiahs.core.relay.splices import is_anchored, is_spliced
@@ -67,8 +67,14 @@ def _module(place: int, sites: list[int], introduced: set[tuple[int, int]]) -> M
         key=_key(name),
     ).state
     roots = tuple((_root(sites[other]),) for other in beside if sites[other] != own)
-    state.identity = replace(state.identity, apart_roots=roots)
+    others = tuple(_introduction(other, sites) for other in known if other != own)
+    state.identity = replace(state.identity, apart_roots=roots, other_sites=others)
     return state
+
+
+def _introduction(site: int, sites: list[int]) -> OtherRoots:
+    names = tuple(f"m{place}" for place, each in enumerate(sites) if each == site)
+    return OtherRoots(roots=(_root(site),), names=names, is_introduction=True)
 
 
 def _root(site: int) -> bytes:

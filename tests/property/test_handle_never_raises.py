@@ -35,6 +35,7 @@ from messiahs.core.interface.events import (
     PolicyChanged,
     PrimaryParentChanged,
     RevokeRequested,
+    RootsChanged,
     SettingsApplied,
     StoreChanged,
     Submitted,
@@ -85,6 +86,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, Se
 from messiahs.core.model.instants import HOUR, SECOND, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.task_files import InputFile
+from messiahs.core.model.trust import Trust
 from messiahs.language.compiler.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.format.rows import encode_key, encode_row
@@ -326,6 +328,7 @@ class Drawing:
             BytesSpliced(toward_origin=sender, toward_executor=CHILD, connections=1, forth_bytes=1, back_bytes=2),
             PolicyChanged(policy=self._draw(st.sampled_from(POLICIES))),
             self._membership(),
+            self._roots(),
             VectorReceived(sender=sender, message=vector),
             TransferReceived(
                 sender=self._draw(st.sampled_from([SystemId("far"), CHILD, PARENT])),
@@ -334,6 +337,16 @@ class Drawing:
         ]
         event: Event = self._draw(st.sampled_from(events))
         return event
+
+    def _roots(self) -> Event:
+        roots = self._draw(st.lists(st.sampled_from([b"a" * 16, b"b" * 16, b"c" * 16]), max_size=3, unique=True))
+        apart = self._draw(st.sampled_from([(), (CHILD,), (CHILD, PARENT)]))
+        return RootsChanged(
+            key=self._draw(st.sampled_from([b"", b"k" * 16])),
+            trust=Trust(roots=tuple(roots), vouchers=tuple(roots[:1]), trusts_relays=self._draw(st.booleans())),
+            apart=apart,
+            apart_roots=tuple((b"o" * 16,) for _ in apart),
+        )
 
     def _membership(self) -> Event:
         system = self._draw(SENDERS)

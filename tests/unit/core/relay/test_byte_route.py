@@ -264,6 +264,18 @@ def test_a_server_of_an_introduced_site_is_dialed_only_if_the_introduction_names
     assert only(rig.handle(bring(rig, row)), SendTasks)[0].to == to
 
 
+@pytest.mark.parametrize("vouchers", [OURS.vouchers, THEIRS.vouchers])
+def test_a_server_of_this_site_is_dialed_whichever_of_its_two_roots_vouches_for_it(
+    module: ModuleFactory, vouchers: tuple[bytes, ...]
+) -> None:
+    rig = hop(module)
+    other = OtherRoots(roots=(b"w" * 16,), names=("gate",), is_introduction=True)
+    trust = Trust(roots=(*OURS.roots, *THEIRS.roots, *other.roots), vouchers=OURS.vouchers)
+    rig.state.identity = replace(rig.state.identity, trust=trust, other_sites=(other,))
+    _, row = passed(rig, theirs=replace(trust, vouchers=vouchers))
+    assert only(rig.handle(bring(rig, row)), SendTasks)[0].to == FAR
+
+
 def test_a_server_with_the_name_of_this_system_is_another_one(module: ModuleFactory) -> None:
     rig = hop(module)
     ((_, ask),) = sent(rig.hear(PARENT, request(dialers=(OWN_KEY,))), SchedRequest)
