@@ -28,7 +28,7 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
   claim_messages.py and claim_bytes.py (messages and tasks of a claim, passed on or at the end of its path),
   view_changes.py (new views start searches), link.py (connections), queries.py (what hosts read) with
   vector_queries.py (of it, what is about vectors), invariants.py (what tests check after each step), recovery.py (from
-  stored rows to a state), reload.py (another policy), module.py.
+  stored rows to a state), reload.py (another policy), replaced_roots.py (other roots, another certificate), module.py.
 
 Roles
 =====

@@ -1,12 +1,13 @@
 """Two sites below a module of a third one, in virtual time: what passes it, and what it refuses."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from messiahs.config.topology.reach import OPEN, OUTBOUND, PROXY
 from messiahs.core.interface.actions import Action, SendTasks
-from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.events import AnswerTo, RootsChanged, Submitted
 from messiahs.core.interface.messages import Command, TaskState
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
@@ -18,7 +19,7 @@ from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.hosts.system import SimulatedSystem
 from messiahs.sim.world.conditions import Conditions
-from messiahs.sim.world.sites import apart_from, introductions_of
+from messiahs.sim.world.sites import apart_from, introductions_of, key_of
 from tests.unit.core.rig import sdv, tdv
 
 PACT, LOWER, ALPHA, BETA = map(SystemId, ("pact", "lower", "alpha", "beta"))
@@ -26,6 +27,8 @@ IN_ALPHA, IN_BETA = map(SystemId, ("in-alpha", "in-beta"))
 ROOTS = {PACT: b"p" * 16, LOWER: b"p" * 16, ALPHA: b"a" * 16, BETA: b"b" * 16}
 INSIDE_ROOTS = {IN_ALPHA: ROOTS[ALPHA], IN_BETA: ROOTS[BETA]}
 PARENTS = {LOWER: PACT, ALPHA: PACT, BETA: LOWER, IN_ALPHA: ALPHA, IN_BETA: BETA}
+NEW = b"n" * 16
+"""The root that replaces that of `pact` and `lower`."""
 MEMBERS = 8
 
 
@@ -44,12 +47,25 @@ class World:
             for name, root in self._roots.items()
         }
         systems = {name: self._system(name, trust, reach=reach, slots=slots.get(name, 0)) for name in self._roots}
+        self._systems = systems
         run_times = RunTimes(seed=1, mean_ns=2 * SECOND, writing=100)
         walled = dict.fromkeys((ALPHA, BETA, *INSIDE_ROOTS) if reach == PROXY else (), 1)
         conditions = Conditions(walled=walled)
         self.federation = SimulatedFederation(systems, seed=1, run_times=run_times, conditions=conditions)
         self.federation.observe = self._observe
         self.federation.run(lambda: False, until=Instant(10 * SECOND))
+
+    def replace_root(self, name: SystemId, *, roots: tuple[bytes, ...], voucher: bytes) -> None:
+        """Give a module other roots of its own site, of which one has signed its certificate."""
+        system = self._systems[name]
+        event = RootsChanged(
+            key=key_of(name),
+            trust=replace(system.trust, roots=roots, vouchers=(voucher,)),
+            apart=tuple(system.apart),
+            apart_roots=tuple(system.apart.values()),
+            other_sites=system.other_sites,
+        )
+        self.federation.post(name, event)
 
     def submit(self) -> None:
         """Submit tasks that only the machine of the other site can run."""
@@ -142,3 +158,13 @@ def test_a_third_site_passes_bytes_on_if_both_ends_trust_relays() -> None:
     world.submit()
     assert world.run() == [TaskState.FINISHED] * MEMBERS
     assert {to for _, to, _ in world.sent} == {PACT, LOWER, BETA}
+
+
+@pytest.mark.parametrize("are_introduced", [False, True])
+def test_a_third_site_between_two_roots_of_its_own_is_one_still(*, are_introduced: bool) -> None:
+    world = World(are_introduced=are_introduced)
+    for name, voucher in ((PACT, NEW), (LOWER, ROOTS[LOWER])):
+        world.replace_root(name, roots=(ROOTS[name], NEW), voucher=voucher)
+    world.submit()
+    assert world.run() == [TaskState.FINISHED] * (MEMBERS if are_introduced else 0)
+    assert world.sent == ({(ALPHA, BETA, PACT)} if are_introduced else set())
