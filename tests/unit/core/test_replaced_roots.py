@@ -52,9 +52,9 @@ def gate(module: ModuleFactory, trust: Trust) -> Rig:
     return rig
 
 
-def asked(rig: Rig, origin: Trust, number: int = 1) -> tuple[SchedRequest, tuple[Action, ...]]:
+def asked(rig: Rig, origin: Trust) -> tuple[SchedRequest, tuple[Action, ...]]:
     """Pass a request on that comes from an origin with these roots, and return what follows an accept."""
-    ((_, ask),) = sent(rig.hear(PARENT, request(number, trust=origin, dialers=(KEY,))), SchedRequest)
+    ((_, ask),) = sent(rig.hear(PARENT, request(trust=origin, dialers=(KEY,))), SchedRequest)
     return ask, rig.hear(CHILD, replace(accept(ask.id), claim=CLAIM, trust=ELSEWHERE))
 
 

@@ -265,12 +265,11 @@ def test_a_server_of_an_introduced_site_is_dialed_only_if_the_introduction_names
 
 
 @pytest.mark.parametrize("vouchers", [OURS.vouchers, THEIRS.vouchers])
-def test_a_server_of_this_site_is_dialed_whichever_of_its_two_roots_vouches_for_it(
+def test_a_server_of_this_site_is_dialed_whichever_root_vouches_for_it(
     module: ModuleFactory, vouchers: tuple[bytes, ...]
 ) -> None:
     rig = hop(module)
-    other = OtherRoots(roots=(b"w" * 16,), names=("gate",), is_introduction=True)
-    trust = Trust(roots=(*OURS.roots, *THEIRS.roots, *other.roots), vouchers=OURS.vouchers)
+    trust, other = INTRODUCED, OtherRoots(roots=(b"w" * 16,), names=("gate",))
     rig.state.identity = replace(rig.state.identity, trust=trust, other_sites=(other,))
     _, row = passed(rig, theirs=replace(trust, vouchers=vouchers))
     assert only(rig.handle(bring(rig, row)), SendTasks)[0].to == FAR
