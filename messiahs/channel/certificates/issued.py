@@ -32,8 +32,9 @@ ISSUED_FILE: Final = "issued.json"
 _LOCK: Final = "lock"
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 """A time with its zone."""
-Serial = Annotated[str, msgspec.Meta(pattern="^(?=.*[1-9a-f])[0-9a-f]{1,40}$")]
-"""A serial number, hexadecimal and positive (RFC 5280, 4.1.2.2)."""
+Serial = Annotated[str, msgspec.Meta(pattern="^(?=.*[1-9a-f])[0-7]?[0-9a-f]{1,39}$")]
+"""A serial number, hexadecimal: positive, and at most 20 octets in DER (RFC 5280, 4.1.2.2)."""
+_SERIAL_LIMIT: Final = 1 << 159
 
 
 @contextmanager
@@ -65,10 +66,10 @@ class Issued:
 
     @classmethod
     def of(cls, certificate: bytes, name: str) -> Self:
-        """Return the entry for a certificate (DER); a `ValueError` if it is none, or has no positive serial number."""
+        """Return the entry for a certificate (DER); a `ValueError` if it is none, or has no such serial number."""
         begins_at, ends_at = validity_of(certificate)
-        if serial_of(certificate) <= 0:
-            raise ValueError("the serial number of the certificate is not positive")
+        if not 0 < serial_of(certificate) < _SERIAL_LIMIT:
+            raise ValueError("the serial number of the certificate is not positive, or longer than 20 octets")
         return cls(
             name=name,
             serial=f"{serial_of(certificate):x}",

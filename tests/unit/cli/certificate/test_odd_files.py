@@ -106,7 +106,8 @@ def test_a_chain_without_end_is_followed_as_far_as_any_verifier_would(home: Path
         ({"serial": "-5"}, "Expected `str` matching regex "),
         ({"serial": "zz"}, "Expected `str` matching regex "),
         ({"serial": "0"}, "Expected `str` matching regex "),
-        ({"serial": "f" * 41}, "Expected `str` matching regex "),
+        ({"serial": "f" * 40}, "Expected `str` matching regex "),
+        ({"serial": "1" * 41}, "Expected `str` matching regex "),
     ],
 )
 def test_a_record_with_times_or_numbers_that_are_none_is_named(
