@@ -14,7 +14,8 @@ outside, who see its pseudonyms.
 
 A module takes a sum only as far as the claim allows by its own clock: slots of all places, from the grant to the end of
 the claim, and a tenth for clocks that differ. Books of two ends differ where that bound cuts a sum, which is reported;
-where a database was replaced by an older copy or lost; and where no final sum came within a day.
+where a database was replaced by an older copy or lost; where no final sum came within a day; and where a link ended
+without it (membership/leaving.py).
 
 accounts.py sums the books by day, consumer and neighbor, and bounds these rows.
 """

@@ -144,6 +144,14 @@ def awaited(state: ModuleState, book: ClaimBookRow) -> SystemId:
     return book.parties.sink if book.is_final or book.parties.source == state.system else book.parties.source
 
 
+def unsettled_with(state: ModuleState, neighbor: SystemId) -> int:
+    """Count the closed books whose final sum a neighbor has not stated, or has not acknowledged."""
+    closed = ((book, book.parties) for book in _closed(state))
+    return sum(
+        parties.sink == neighbor or (parties.source == neighbor and not book.is_final) for book, parties in closed
+    )
+
+
 def table(state: ModuleState, *, is_own: bool) -> Books:
     """Return the books of claims on the own machine, or the others."""
     return state.ledger.own if is_own else state.ledger.others

@@ -1,9 +1,9 @@
 """Ending the link with a neighbor for good, without losing a task (MESSIAHS 2: autonomy).
 
 The neighbor is told (`leave`), and does the same. From then on it is in no sum and is asked for nothing, no new claim
-is granted to it, and the present ones take no more tasks. When they have ended, each side says that it is done, and the
-link is closed and forgotten. With force, claims are closed at once: what may still run beyond the link counts as lost
-when its lease has expired.
+is granted to it, and the present ones take no more tasks. When they have ended, and their final sums were stated and
+acknowledged (core/ledger), each side says that it is done, and the link is closed and forgotten. With force, claims are
+closed at once, and no sum is awaited: what may still run beyond the link counts as lost when its lease has expired.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,16 @@ from messiahs.core.interface.actions import Action, Answer, Decision, Forget, Se
 from messiahs.core.interface.audit_row import Crossed
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import LeaveRequested, MemberRemoved
+from messiahs.core.interface.ledger_rows import ClaimBookRow
 from messiahs.core.interface.membership_messages import AssignedSibling, Leave
 from messiahs.core.interface.membership_rows import RemovalCause, RemovedRow
 from messiahs.core.interface.rows import RowKind
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.ledger.books import unsettled_with
 from messiahs.core.link import close_link
 from messiahs.core.membership import siblings
 from messiahs.core.membership.refusals import hold, is_held, refuse
+from messiahs.core.model.counts import counted
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
@@ -34,7 +37,9 @@ from messiahs.core.update.histories import forget_history
 from messiahs.core.update.link_costs import forget_link
 
 _ANSWER_NS: Final = 10 * SECOND
-"""How long a connected neighbor may take to say that it is done, once nothing is left here."""
+"""How long a connected neighbor may take to say that it is done, once no claim is left here."""
+_SUMS_NS: Final = 5 * SECOND
+"""How much of that time final sums are awaited for: a neighbor that states and acknowledges none gains no time."""
 _RETURN_NS: Final = 60 * SECOND
 """How long a neighbor that is not connected may take to return and learn that the link ends.
 
@@ -43,7 +48,14 @@ Until then a daemon that was killed has started again; one that learns nothing w
 _TEXT_LENGTH: Final = 512
 _REMOVED_LIMIT: Final = 1_024
 """How many removed systems are remembered that the topology file does not name."""
-_CLAIMS: Final = (RowKind.GRANTED_CLAIM, RowKind.PASSED_CLAIM, RowKind.HELD_CLAIM)
+_ENDING: Final = (
+    RowKind.GRANTED_CLAIM,
+    RowKind.PASSED_CLAIM,
+    RowKind.HELD_CLAIM,
+    RowKind.OWN_BOOK,
+    RowKind.OTHERS_BOOK,
+)
+"""What the end of a link may wait for."""
 
 
 def on_member_removed(state: ModuleState, event: MemberRemoved, now: Instant) -> tuple[Action, ...]:
@@ -129,7 +141,7 @@ def leave(
     if neighbor.is_primary_parent and not is_begun:
         text = f"the link between {state.system} and {system} ends"
         actions.extend(leave_siblings(state, now, text=text, cause=cause))
-    actions.extend(_settle(state, system, now))
+    actions.extend(_settle(state, system, now, awaits_sums=not is_forced))
     if is_forced and _is_unheard(state, system):
         # Nobody is there to be told.
         actions.extend(_finish(state, system, now))
@@ -176,17 +188,20 @@ def on_link_open(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[
 
 
 def on_leaving_timeout(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Close a link on which nothing is left, although the neighbor has not answered."""
-    is_over = state.membership.is_leaving(system) and not _is_open(state, system)
-    return _finish(state, system, now) if is_over else ()
+    """Say that this side is done without the final sums, or close a link although the neighbor has not answered."""
+    if not state.membership.is_leaving(system) or _is_open(state, system):
+        return ()
+    since = state.membership.settling.get(system)
+    if since is not None and state.updates.links.get(system) and now < after(since, _RETURN_NS):
+        return _say_done(state, system, now)
+    return _finish(state, system, now)
 
 
 def settle_after(state: ModuleState, actions: Iterable[Action], now: Instant) -> tuple[Action, ...]:
-    """Do as `settle` if a claim has ended among some actions."""
+    """Do as `settle` if a claim has ended, or a book was settled, among some actions."""
     if not any(state.membership.leaving()):
         return ()
-    has_ended = any(isinstance(each, Forget) and each.key[0] in _CLAIMS for each in actions)
-    return settle(state, now) if has_ended else ()
+    return settle(state, now) if any(map(_ends_something, actions)) else ()
 
 
 def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -195,22 +210,42 @@ def settle(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     return tuple(action for system in leaving for action in _settle(state, system, now))
 
 
-def _settle(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    if not state.membership.is_leaving(system) or _is_open(state, system):
+def _ends_something(action: Action) -> bool:
+    if isinstance(action, Store):
+        return isinstance(action.row, ClaimBookRow) and action.row.is_final
+    return isinstance(action, Forget) and action.key[0] in _ENDING
+
+
+def _settle(state: ModuleState, system: SystemId, now: Instant, *, awaits_sums: bool = True) -> tuple[Action, ...]:
+    membership, timers = state.membership, state.timers
+    if not membership.is_leaving(system) or _is_open(state, system):
         return ()
     if system in state.shut_off:
         return _finish(state, system, now)
-    is_linked, done = bool(state.updates.links.get(system)), state.membership.done.get(system)
-    if done is not None:
-        if not is_linked:
-            state.timers.set(TimerKind.LEAVING, system, after(done, _RETURN_NS))
+    since = membership.done.get(system, membership.settling.get(system))
+    if not state.updates.links.get(system):
+        if since is not None:
+            timers.set(TimerKind.LEAVING, system, after(since, _RETURN_NS))
+        elif not timers.is_set(TimerKind.LEAVING, system):
+            timers.set(TimerKind.LEAVING, system, after(now, _RETURN_NS))
         return ()
-    if not is_linked:
-        if not state.timers.is_set(TimerKind.LEAVING, system):
-            state.timers.set(TimerKind.LEAVING, system, after(now, _RETURN_NS))
+    if system in membership.done:
         return ()
-    state.timers.set(TimerKind.LEAVING, system, after(now, _ANSWER_NS))
-    state.membership.done[system] = now
+    until = after(membership.settling.setdefault(system, now), _SUMS_NS)
+    if not awaits_sums or until <= now or not unsettled_with(state, system):
+        return _say_done(state, system, now)
+    timers.set(TimerKind.LEAVING, system, until)
+    return ()
+
+
+def _say_done(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Say that this side is done, and wait for the answer until a fixed time after the last claim has ended."""
+    since = state.membership.done[system] = state.membership.settling.pop(system)
+    answered_by = after(since, _ANSWER_NS)
+    if answered_by <= now:
+        # It was not connected meanwhile.
+        answered_by = after(since, _RETURN_NS)
+    state.timers.set(TimerKind.LEAVING, system, answered_by)
     return _say(state, system, is_done=True)
 
 
@@ -244,8 +279,9 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
     membership = state.membership
     row = membership.removed[system]
     membership.done.pop(system, None)
+    membership.settling.pop(system, None)
     state.timers.cancel(TimerKind.LEAVING, system)
-    actions: list[Action] = [Decision(what="neighbor_removed", task=system, text=row.text)]
+    actions: list[Action] = [Decision(what="neighbor_removed", task=system, text=_ended_text(state, row))]
     actions.extend(close_link(state, system, now, text=row.text))
     is_forgotten, member = membership.is_passing(row), membership.members.pop(system, None)
     if member is not None:
@@ -273,6 +309,13 @@ def _finish(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action,
         is_asked = refuse(state, AssignedSibling(system=system), parent=member.assigned_by)
     asked = siblings.own_request(state) if is_asked else ()
     return (*actions, Unlink(neighbor=system, text=row.text), *asked)
+
+
+def _ended_text(state: ModuleState, row: RemovedRow) -> str:
+    """Return why a link has ended, and how many claims on it have no final sum that both ends know."""
+    unsettled = unsettled_with(state, row.system)
+    lacking = f"{counted(unsettled, 'claim')} without an agreed final sum: the accounts of both ends may differ"
+    return "; ".join(filter(None, (row.text, lacking if unsettled else "")))
 
 
 def _forget_oldest(state: ModuleState) -> tuple[Action, ...]:

@@ -87,6 +87,8 @@ class Membership:
     removed: dict[SystemId, RemovedRow] = field(default_factory=dict)
     done: dict[SystemId, Instant] = field(default_factory=dict)
     """Leaving neighbors that were told that no claim is left here. Not stored."""
+    settling: dict[SystemId, Instant] = field(default_factory=dict)
+    """Leaving neighbors with which no claim is left, and since when final sums are awaited. Not stored."""
     drain: DrainRow | None = None
     announced: DrainRow | None = None
     """A drain that has not begun; never beside one that has."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.events import AnswerTo, MemberRemoved, Submitted
 from messiahs.core.interface.rows import Row, RowKey, RowKind
 from messiahs.core.ledger.books import table
 from messiahs.core.model.ids import ClientKey, SystemId
@@ -90,6 +90,29 @@ def talk(meddling: Meddling = Meddling.NOTHING, number: int = 0) -> Chain:
     chain.cut(LINKS[1])
     chain.run(until=Instant(50 * SECOND))
     return chain
+
+
+@pytest.mark.parametrize("link", [*LINKS, *(link[::-1] for link in LINKS)])
+def test_both_ends_of_a_link_that_was_ended_under_load_agree(link: tuple[SystemId, SystemId]) -> None:
+    chain = Chain(rules={})
+    chain.start()
+    chain.run(until=Instant(SECOND // 10))
+    chain.post(ORIGIN, submitted())
+    chain.run(until=Instant(SECOND // 2))
+    assert chain.starts
+    remover, removed = link
+    chain.post(remover, MemberRemoved(answer_to=AnswerTo(2), system=removed))
+    chain.run(until=Instant(20 * SECOND))
+    for name, other in (link, link[::-1]):
+        assert other not in chain.modules[name].state.neighbors
+    of_each = [(EXECUTOR, HOP), (HOP, ORIGIN)]
+    assert [given(chain.modules[giver].state, taker) for giver, taker in of_each] == [
+        chain.modules[taker].state.ledger.neighbors[giver].taken_ns for giver, taker in of_each
+    ]
+    assert given(chain.modules[EXECUTOR].state, HOP) == sum(chain.starts.values()) * SECOND * 3 // 10
+    for module in chain.modules.values():
+        assert not module.state.ledger.own
+        assert not module.state.ledger.others
 
 
 @pytest.mark.parametrize("meddling", [Meddling.AGAIN, Meddling.LATE, Meddling.CUT])

@@ -8,6 +8,7 @@ from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Action,
     Answer,
+    Decision,
     DropLink,
     EndAttempt,
     Forget,
@@ -16,7 +17,7 @@ from messiahs.core.interface.actions import (
     Store,
     Unlink,
 )
-from messiahs.core.interface.attempts import AttemptStarted
+from messiahs.core.interface.attempts import AttemptEnded, AttemptStarted
 from messiahs.core.interface.events import (
     AnswerTo,
     LeaveRequested,
@@ -26,6 +27,7 @@ from messiahs.core.interface.events import (
     ShutOffRequested,
     TransferReceived,
 )
+from messiahs.core.interface.ledger_messages import ClaimUsage, UsageReport, UsageReportAck
 from messiahs.core.interface.membership_messages import Leave
 from messiahs.core.interface.membership_rows import RemovedRow
 from messiahs.core.interface.messages import (
@@ -40,7 +42,7 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
 )
 from messiahs.core.interface.rows import Row, RowKind, key_of
-from messiahs.core.model.ids import SearchId, SystemId
+from messiahs.core.model.ids import ClaimId, SearchId, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.recovery import Remains
 from tests.unit.core.conftest import ModuleFactory
@@ -88,6 +90,11 @@ def stored(*batches: tuple[Action, ...]) -> tuple[Row, ...]:
     return tuple(rows.values())
 
 
+def final(claim: ClaimId) -> UsageReport:
+    """Return the final sum of a claim whose tasks have used nothing."""
+    return UsageReport(usages=(ClaimUsage(claim=claim, processor_ns=0, is_final=True),))
+
+
 def grant_to(rig: Rig, asker: SystemId) -> SchedAccept:
     """Let a neighbor hold a claim here, in which one attempt runs."""
     rig.measure()
@@ -128,7 +135,9 @@ def test_its_attempts_go_on_and_the_link_lasts_until_its_claim_has_ended(rig: Ri
     rig.wait(20 * SECOND)
     left = queries.remaining_with(rig.state, PARENT)
     assert (left.granted, left.attempts, left.is_empty) == (1, 1, False)
-    ended = rig.hear(PARENT, ClaimEnd(claim=granted.claim))
+    assert sent(rig.hear(PARENT, ClaimEnd(claim=granted.claim)), Leave) == ()
+    assert sent(rig.handle(AttemptEnded(attempt=remote(), ran_ns=SECOND)), Leave) == ()
+    ended = rig.hear(PARENT, UsageReportAck(claims=(granted.claim,)))
     assert (PARENT, DONE) in sent(ended, Leave)
 
 
@@ -170,7 +179,8 @@ def test_the_origin_of_a_claim_that_passes_binds_no_more_tasks_to_it(rig: Rig, r
     # It is repeated, because a message may be lost with its connection.
     rig.handle(LinkDown(neighbor=PARENT))
     assert SendControl(to=PARENT, message=ClaimEnd(claim=CLAIM)) in rig.greet(PARENT)
-    ended = rig.hear(PARENT, ClaimEnd(claim=CLAIM))
+    assert sent(rig.hear(PARENT, ClaimEnd(claim=CLAIM)), Leave) == ()
+    ended = (*rig.hear(CHILD, final(CLAIM)), *rig.hear(PARENT, UsageReportAck(claims=(CLAIM,))))
     assert (removed, True) in [(to, leave.is_done) for to, leave in sent(ended, Leave)]
 
 
@@ -181,7 +191,49 @@ def test_own_tasks_beyond_it_end_there_and_no_more_are_bound(rig: Rig) -> None:
     ended = rig.hear(CHILD, statuses(status(attempt(member=1))))
     assert message_in(ended, TaskStatusAck).taken == (attempt(member=1),)
     assert [to for to, end in sent(ended, ClaimEnd)] == [CHILD]
-    assert (CHILD, DONE) in sent(ended, Leave)
+    assert sent(ended, Leave) == ()
+    assert (CHILD, DONE) in sent(rig.hear(CHILD, final(CLAIM)), Leave)
+
+
+@pytest.mark.parametrize("chatter", [False, True])
+def test_a_neighbor_that_states_no_final_sum_gains_no_time(rig: Rig, *, chatter: bool) -> None:
+    rig.hear(CHILD, accept(message_in(rig.submit(), SchedRequest).id))
+    rig.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    remove(rig, CHILD)
+    rig.hear(CHILD, statuses(status(attempt())))
+    done: list[tuple[SystemId, Leave]] = []
+    for second in range(9):
+        done += sent(rig.wait(SECOND), Leave)
+        assert done == ([(CHILD, DONE)] if second >= 4 else []), second
+        if chatter:
+            rig.hear(CHILD, UsageReport(usages=(ClaimUsage(claim=CLAIM, processor_ns=second),)))
+    (decision,) = [each for each in only(rig.wait(SECOND), Decision) if each.what == "neighbor_removed"]
+    assert decision.text == "moved away; 1 claim without an agreed final sum: the accounts of both ends may differ"
+    assert CHILD not in rig.state.neighbors
+
+
+def test_a_neighbor_that_connects_again_and_again_without_a_final_sum_is_told_at_once_and_waited_for_a_minute(
+    rig: Rig,
+) -> None:
+    rig.hear(CHILD, accept(message_in(rig.submit(), SchedRequest).id))
+    rig.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    remove(rig, CHILD)
+    rig.hear(CHILD, statuses(status(attempt())))
+    for turn in range(12):
+        rig.handle(LinkDown(neighbor=CHILD))
+        rig.wait(4 * SECOND)
+        said = [leave.is_done for _, leave in sent(rig.greet(CHILD), Leave)]
+        assert said == ([False, True] if turn else [False])
+    rig.handle(LinkDown(neighbor=CHILD))
+    assert Unlink(neighbor=CHILD, text="moved away") in rig.wait(13 * SECOND)
+
+
+def test_by_force_no_final_sum_is_awaited(rig: Rig) -> None:
+    rig.hear(CHILD, accept(message_in(rig.submit(), SchedRequest).id))
+    rig.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    remove(rig, CHILD)
+    assert sent(rig.hear(CHILD, statuses(status(attempt()))), Leave) == ()
+    assert (CHILD, DONE) in sent(remove(rig, CHILD, is_forced=True), Leave)
 
 
 def test_by_force_its_claims_end_at_once_and_own_tasks_wait_for_their_leases(rig: Rig) -> None:
