@@ -255,6 +255,15 @@ def explained(error: OSError) -> str:
     return f"{place}{error.strerror or error}{f'; {remedy}' if remedy else ''}"
 
 
+def lacks_files(error: BaseException | None) -> bool:
+    """Whether an error comes from this process, or its host, that may open no more files."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return True
+        error = error.__cause__
+    return False
+
+
 def public_of(error: Exception) -> str:
     """Return what other systems may read of an error: no addresses and no files of this host."""
     match error:

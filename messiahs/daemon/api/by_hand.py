@@ -12,7 +12,7 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.attempts import REASON_LIMIT, attempts_named, revoke_attempts
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal, task_named, unknown_task, user_of
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, status_of, task_named, unknown_task, user_of
 from messiahs.daemon.api.task_search import Found, Tasks, system_in
 from messiahs.daemon.host.host import Host
 
@@ -64,7 +64,7 @@ class ByHandApi:
 
         answer = await self._host.ask(act, caller_of(request))
         if answer.problem:
-            return refusal(507 if answer.problem.startswith("no_space") else 409, answer.problem)
+            return refusal(status_of(answer.problem, otherwise=409), answer.problem)
         return _done(str(found.id), running, is_origin=True)
 
     async def _at_executor(self, request: web.Request, name: str, body: HandBody) -> web.Response:

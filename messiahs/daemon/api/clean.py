@@ -15,7 +15,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.daemon.api.connection_limits import have_alone
 from messiahs.daemon.api.paced_handlers import InThread
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal, user_of
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, status_of, user_of
 from messiahs.daemon.api.task_search import AttemptError, Found, Tasks, each_of, in_turn
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
@@ -74,7 +74,7 @@ class CleanApi:
 
         answer = await self._host.ask(clean, caller_of(request)) if sizes else None
         if answer is not None and answer.problem:
-            return refusal(507, answer.problem)
+            return refusal(status_of(answer.problem, otherwise=507), answer.problem)
         # One may have been retried meanwhile.
         gone = [task for task in members if queries.is_forgotten(self._host.module.state, task)]
         cleaned = [

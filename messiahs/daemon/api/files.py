@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from itertools import islice
 from typing import Final
 
@@ -43,6 +44,8 @@ _PIECE_HASHES: Final = 128
 _LOOK_NS: Final = 10 * MICROSECOND
 """What looking for one of them is expected to cost."""
 _SHOWN_HASHES: Final = 64
+_SENT_BYTES: Final = 256 << 10
+"""What of an output is in memory until its client reads it."""
 _OCTETS = {"Content-Type": "application/octet-stream"}
 
 
@@ -173,8 +176,9 @@ class FilesApi:
         length = max(0, output.size_bytes - offset)
         response = web.StreamResponse(headers={**_OCTETS, "Content-Length": str(length)})
         await response.prepare(request)
-        async for piece in self._kept.pieces(row.id, output, offset=offset):
-            await response.write(piece)
+        async with aclosing(self._kept.pieces(row.id, output, offset=offset, piece_bytes=_SENT_BYTES)) as pieces:
+            async for piece in pieces:
+                await response.write(piece)
         await response.write_eof()
         return response
 

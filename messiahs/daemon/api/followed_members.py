@@ -18,7 +18,7 @@ from messiahs.errors import ChannelError
 
 AT_ONCE: Final = 64
 """Members that are followed while they run; what others write is shown when one of them has ended, or they have."""
-_WAITING_PIECES: Final = 16
+_WAITING_PIECES: Final = 4
 _LOOK_SECONDS: Final = 0.2
 _LOOKED_AT: Final = 100
 """Members that are looked at before other work is let in."""

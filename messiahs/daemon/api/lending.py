@@ -10,7 +10,7 @@ from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, LendRequested
 from messiahs.core.interface.lending import Lent
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal, uid_of, why_not_coming
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, status_of, uid_of, why_not_coming
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.probe.console_owners import console_owners
@@ -58,7 +58,9 @@ class LendingApi:
             return LendRequested(answer_to=answer_to, lent=body.lend, until=until, by=by.user)
 
         answer = await self._host.ask(lend, by)
-        return refusal(507, answer.problem) if answer.problem else web.json_response(self._document())
+        if answer.problem:
+            return refusal(status_of(answer.problem, otherwise=507), answer.problem)
+        return web.json_response(self._document())
 
     def _document(self) -> Document:
         return {"name": self._host.system, "lend": lend_document(self._host)}

@@ -53,9 +53,10 @@ class Logs:
                     yield piece
                 return
             try:
-                async for piece in self._from_executor(now.row, name, offset, follow=follow):
-                    offset += len(piece)
-                    yield piece
+                async with aclosing(self._from_executor(now.row, name, offset, follow=follow)) as pieces:
+                    async for piece in pieces:
+                        offset += len(piece)
+                        yield piece
             except (ChannelError, FileNotFoundError, PermissionError) as error:
                 if not follow and self._is_still(now.row):
                     raise ChannelError(f"the output of {found.id} cannot be read now: {error}") from error

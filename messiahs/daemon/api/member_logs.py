@@ -14,7 +14,7 @@ from aiohttp import web
 
 from messiahs.core.model.output_names import LOGS
 from messiahs.core.origin.retry import has_failed
-from messiahs.daemon.api.connection_limits import end_with_client
+from messiahs.daemon.api.connection_limits import begin_long_answer
 from messiahs.daemon.api.followed_members import FollowedMembers, to_look_at
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.requests import own_task, refusal, uid_of
@@ -47,8 +47,8 @@ class MemberLogsApi:
         name, follow = request.query.get("stream", "stdout"), request.query.get("follow") == "1"
         if name not in LOGS:
             return refusal(400, "stream must be stdout or stderr")
-        # Members may run for days.
-        end_with_client(request)
+        # Members may run for days, and what a client does not read waits in memory.
+        begin_long_answer(request)
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         await response.prepare(request)
         failed = request.query.get("failed") == "1"
@@ -67,8 +67,9 @@ class MemberLogsApi:
     async def _send(self, response: web.StreamResponse, member: Found, name: str) -> None:
         # The output of a task that runs may be out of reach; that of others is shown.
         with suppress(ChannelError):
-            async for piece in self._logs.read(member, name, offset=0, follow=False):
-                await response.write(_framed(member.id.member, piece))
+            async with aclosing(self._logs.read(member, name, offset=0, follow=False)) as pieces:
+                async for piece in pieces:
+                    await response.write(_framed(member.id.member, piece))
         # A write never waits for a client that reads fast, so other work is let in here.
         await asyncio.sleep(0)
 

@@ -13,7 +13,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal, why_not_coming
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, status_of, why_not_coming
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
 
@@ -119,7 +119,7 @@ class MembershipApi:
         """Answer when the act is stored; `failed` is the status of a problem."""
         answer = await self._host.ask(make, caller_of(request))
         if answer.problem:
-            return refusal(507 if answer.problem.startswith("no_space") else failed, answer.problem)
+            return refusal(status_of(answer.problem, otherwise=failed), answer.problem)
         return web.json_response(self._drained())
 
     def _drained(self) -> Document:

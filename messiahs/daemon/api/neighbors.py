@@ -14,7 +14,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.membership import remaining_document
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, status_of
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, time_document
@@ -72,7 +72,7 @@ class NeighborsApi:
 
         answer = await self._host.ask(change, caller_of(request))
         if answer.problem:
-            return refusal(507, answer.problem)
+            return refusal(status_of(answer.problem, otherwise=507), answer.problem)
         return web.json_response({"neighbors": list(self._documents())})
 
     async def _bring_back(self, removed: RemovedRow, *, reason: str, by: Caller) -> web.Response:
@@ -92,7 +92,7 @@ class NeighborsApi:
 
         answer = await self._host.ask(add, by)
         if answer.problem:
-            return refusal(507, answer.problem)
+            return refusal(status_of(answer.problem, otherwise=507), answer.problem)
         return web.json_response({"neighbors": list(self._documents())})
 
     def _documents(self) -> Iterator[Document]:

@@ -11,7 +11,7 @@ from messiahs.core.interface.events import AnswerTo, PrimaryParentChanged
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import has_control
 from messiahs.daemon.api.policy import is_owner
-from messiahs.daemon.api.requests import body_of, caller_of, refusal
+from messiahs.daemon.api.requests import body_of, caller_of, refusal, status_of
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.membership.parents import Parents
 from messiahs.daemon.storage.documents import Document, time_document
@@ -67,7 +67,9 @@ class ParentsApi:
             return PrimaryParentChanged(answer_to=answer_to, parent=SystemId(body.parent), text=body.reason)
 
         answer = await self._host.ask(changed, caller_of(request))
-        return refusal(409, answer.problem) if answer.problem else web.json_response(self._document())
+        if answer.problem:
+            return refusal(status_of(answer.problem, otherwise=409), answer.problem)
+        return web.json_response(self._document())
 
     async def _add(self, request: web.Request) -> web.Response:
         """Ask the module of a token; a request that waits for an administrator there is to be repeated."""

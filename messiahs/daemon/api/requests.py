@@ -31,6 +31,14 @@ def refusal(status: int, text: str, *, unknown_task: str = "") -> web.Response:
     return web.json_response({"error": text, **({"unknown_task": unknown_task} if unknown_task else {})}, status=status)
 
 
+def status_of(problem: str, *, otherwise: int) -> int:
+    """Return the status for a problem of an answer: 507 without space on the disk, and 503 without files.
+
+    Clients repeat a request that is refused with 503.
+    """
+    return {"no_space": 507, "no_files": 503}.get(problem.partition(":")[0], otherwise)
+
+
 async def unknown_task(name: str, tasks: Tasks) -> web.Response:
     """Return the refusal of a request about a task that is not known, which names it (`unknown_task`)."""
     return refusal(404, await tasks.why_unknown(name) or f"no task {name} is known here", unknown_task=name)

@@ -9,7 +9,7 @@ from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.daemon.api.notifying import notification_of
 from messiahs.daemon.api.paced_handlers import in_slices
 from messiahs.daemon.api.predecessors import DependencyError, ends_named, predecessors_named
-from messiahs.daemon.api.requests import body_of, refusal, user_of
+from messiahs.daemon.api.requests import body_of, refusal, status_of, user_of
 from messiahs.daemon.api.submit_body import LISTS, SubmitBody, own_key, submitting
 from messiahs.daemon.api.submit_checks import checking, problem_of_key
 from messiahs.daemon.api.submit_room import why_no_room
@@ -57,4 +57,4 @@ def refused_dependency(error: DependencyError) -> web.Response:
 
 def refused_submit(problem: str) -> web.Response:
     """Return the refusal of a submit for a reason that the core has found."""
-    return refusal(507 if problem.startswith("no_space") else 400, problem)
+    return refusal(status_of(problem, otherwise=400), problem)

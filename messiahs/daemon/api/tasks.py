@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -47,6 +48,7 @@ from messiahs.daemon.api.requests import (
     own_single_task,
     own_task,
     refusal,
+    status_of,
     supplier_at,
     user_of,
 )
@@ -213,15 +215,15 @@ class TasksApi:
         follow = request.query.get("follow") == "1"
         # A task may print nothing for days.
         end_with_client(request)
-        pieces = self._logs.read(found, name, offset=offset, follow=follow)
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         try:
-            # Who follows learns at once that this module answers.
-            first = b"" if follow else await anext(pieces, b"")
-            await response.prepare(request)
-            await response.write(first)
-            async for piece in pieces:
-                await response.write(piece)
+            async with aclosing(self._logs.read(found, name, offset=offset, follow=follow)) as pieces:
+                # Who follows learns at once that this module answers.
+                first = b"" if follow else await anext(pieces, b"")
+                await response.prepare(request)
+                await response.write(first)
+                async for piece in pieces:
+                    await response.write(piece)
         except ChannelError as error:
             if not response.prepared:
                 return refusal(502, str(error))
@@ -276,7 +278,7 @@ class TasksApi:
             retry = partial(self._retrying, found, page, ends, is_of_killed=body.killed, inputs=inputs)
             answer = await ask_stored(self._host, retry, request)
             if answer.problem:
-                return refusal(409, answer.problem)
+                return refusal(status_of(answer.problem, otherwise=409), answer.problem)
             retried += answer.count
         return web.json_response({"id": str(found.id), "retried": retried})
 

@@ -27,7 +27,7 @@ from messiahs.daemon.api.predecessors import (
     predecessors_stated,
     why_not_each,
 )
-from messiahs.daemon.api.requests import ask_stored, content_of, refusal, supplier_at, user_of
+from messiahs.daemon.api.requests import ask_stored, content_of, refusal, status_of, supplier_at, user_of
 from messiahs.daemon.api.same_key import difference
 from messiahs.daemon.api.submit_body import LISTS, TasksBody, hashes_in, own_key, submitting
 from messiahs.daemon.api.submit_checks import ONLY_OF_GOOD_ENDS, TOO_MANY_DEPENDENCIES, checking, problem_of_key
@@ -145,8 +145,8 @@ class WorkflowsApi:
             )
 
         answer = await ask_stored(self._host, prepare, request)
-        if answer.problem.startswith("no_space"):
-            return refusal(507, answer.problem)
+        if answer.problem.startswith(("no_space", "no_files")):
+            return refusal(status_of(answer.problem, otherwise=400), answer.problem)
         if answer.problem or answer.task is None:
             raise PartError(max(0, answer.count - 1), answer.problem)
         ids = [answer.task._replace(number=answer.task.number + place) for place in range(len(parts))]

@@ -43,7 +43,7 @@ from messiahs.daemon.process.decision_limit import DecisionLimit
 from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.storage.writes import KeepOutput
-from messiahs.errors import StoreError, UnusableStateError
+from messiahs.errors import StoreError, UnusableStateError, lacks_files
 from messiahs.trace.record.recorder import RecordedModule
 
 _LOG = logging.getLogger(__name__)
@@ -114,6 +114,8 @@ class Driver:
         self._committed_at = 0.0
         self.watchers: list[Watcher] = [FailedStarts()]
         self._is_stopping = False
+        self.lacks_files = False
+        """Whether commits fail since no more files can be opened; until all that was answered meanwhile is sent."""
 
     def start(self, remains: Remains) -> None:
         """Resume the core, and process events from now on."""
@@ -144,6 +146,11 @@ class Driver:
     def has_failed(self) -> bool:
         """Whether commits fail at the moment."""
         return self._batches.has_failed
+
+    @property
+    def why_nothing_is_stored(self) -> str:
+        """What is the reason while there is one, for the administrator."""
+        return "this module has too many files open" if self.lacks_files else "the disk is full"
 
     def post(self, event: Event) -> None:
         """Accept an event, in order among those of the same neighbor, or of the module; its actions follow soon."""
@@ -355,6 +362,7 @@ class Driver:
             logging.shutdown()
             os._exit(error.EXIT_CODE)
         if isinstance(error, StoreError):
+            self.lacks_files = lacks_files(error)
             change = self._batches.on_failed()
             if change is not None:
                 _LOG.error("%s; trying again every second", error)
@@ -377,6 +385,8 @@ class Driver:
             self.post(change)
         for effect in batch.effects:
             self._perform(effect)
+        # The core learns of it after this batch, so the next one may have answers from before.
+        self.lacks_files = self.lacks_files and change is not None
 
 
 def _counted_ns(actions: Collection[Action]) -> int:

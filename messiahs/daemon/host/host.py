@@ -186,7 +186,7 @@ class Host:
     def notes(self) -> list[str]:
         """Return problems of this module for its administrator; empty if there are none."""
         has_space, renewed_at = queries.has_space(self.module.state), queries.renewed_at(self.module.state)
-        notes = [] if has_space else ["the disk is full: no new work is accepted"]
+        notes = [] if has_space else [f"{self.driver.why_nothing_is_stored}: no new work is accepted"]
         if renewed_at is not None and self.clock.now() - renewed_at < _NOTED_NS:
             notes.append(
                 f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from messiahs.core.interface.actions import Answer
@@ -24,6 +25,7 @@ from messiahs.core.interface.events import (
     Submitted,
     WorkflowSubmitted,
 )
+from messiahs.core.origin.submission import FULL
 from messiahs.daemon.audit.entries import Caller
 from messiahs.daemon.host.driver import Driver
 
@@ -40,6 +42,13 @@ _UNSTORED: Final = (
     "no_space: it is not stored yet, and need not be repeated: it takes effect when there is space on the disk of this "
     "module, unless the module ends before: free space"
 )
+_NO_FILES: Final = (
+    "no_files: this module has too many files open to store anything; nothing was changed: try again later"
+)
+_UNSTORED_NO_FILES: Final = (
+    "no_files: it is not stored yet, and need not be repeated: it takes effect when this module, which has too many "
+    "files open, can store again, unless it ends before"
+)
 
 
 class Questions:
@@ -53,17 +62,19 @@ class Questions:
     async def ask(self, make: Callable[[AnswerTo], Question], by: Caller | None = None) -> Answer:
         """Send a request to the core and wait for the answer, which follows when everything is stored.
 
-        While nothing can be stored, the problem of the answer begins with `no_space`. A request to end or to shut off
-        something is passed on nevertheless; the core itself refuses tasks that are submitted then.
+        While nothing can be stored, the problem of the answer begins with `no_space`, or with `no_files` if no more
+        files can be opened. A request to end or to shut off something is passed on nevertheless; the core itself
+        refuses tasks that are submitted then.
         """
         answer_to = AnswerTo(next(self._numbers))
         question = make(answer_to)
         if self._driver.has_failed and not isinstance(question, _ALSO_WITHOUT_ROOM):
-            return Answer(answer_to=answer_to, problem=_FULL)
+            return Answer(answer_to=answer_to, problem=self._why(_FULL, _NO_FILES))
         answered = self._answers[answer_to] = asyncio.get_running_loop().create_future()
         self._driver.ask(question, by)
         try:
-            return await self._awaited(answered) or Answer(answer_to=answer_to, problem=_UNSTORED)
+            answer = await self._awaited(answered)
+            return answer or Answer(answer_to=answer_to, problem=self._why(_UNSTORED, _UNSTORED_NO_FILES))
         finally:
             del self._answers[answer_to]
 
@@ -71,7 +82,12 @@ class Questions:
         """Pass on an answer of the core; one that is no longer awaited is dropped."""
         answered = self._answers.get(answer.answer_to)
         if answered is not None and not answered.done():
-            answered.set_result(answer)
+            # The core knows only that nothing can be stored.
+            problem = self._why(FULL, _NO_FILES) if answer.problem == FULL else answer.problem
+            answered.set_result(replace(answer, problem=problem))
+
+    def _why(self, without_space: str, without_files: str) -> str:
+        return without_files if self._driver.lacks_files else without_space
 
     async def _awaited(self, answered: asyncio.Future[Answer]) -> Answer | None:
         """Return the answer; None if it cannot be stored, which is looked at every second, or takes too long."""

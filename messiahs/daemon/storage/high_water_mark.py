@@ -15,7 +15,7 @@ from typing import Final
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import IdsGiven
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.errors import StoreError
+from messiahs.errors import StoreError, explained
 
 _STEP: Final = 1_024
 _LENGTH: Final = 96
@@ -46,7 +46,7 @@ class Mark:
         try:
             self._write(replace(reached, given=ahead.joined(reached.given)))
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be written: {error}; check that the disk is not full") from error
+            raise StoreError(f"{self._path} cannot be written: {explained(error)}") from error
 
     def follow(self, newest: Instant, *, at_once: bool = False) -> None:
         """Record a commit, if the last record is a second old; the next commit retries a failed write."""

@@ -57,10 +57,12 @@ class KeptOutputs:
             await self._files.put(digest.digest(), pieces, limit_bytes=upload.size_bytes, of=of)
         return digest.digest()
 
-    async def pieces(self, task: TaskId, output: Output, *, offset: int = 0) -> AsyncGenerator[bytes, None]:
+    async def pieces(
+        self, task: TaskId, output: Output, *, offset: int = 0, piece_bytes: int = PIECE_BYTES
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the content of an output from an offset on; it ends early if no more is there."""
         while offset < output.size_bytes:
-            piece = self._outputs.read_declared(task, output.name, offset=offset, limit=PIECE_BYTES)
+            piece = self._outputs.read_declared(task, output.name, offset=offset, limit=piece_bytes)
             if not piece:
                 return
             offset += len(piece)
