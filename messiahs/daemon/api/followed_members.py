@@ -38,6 +38,8 @@ class FollowedMembers:
         # A byte for each member: an array may have a million.
         self._is_awaited = bytearray(found.submission.members + 1)
         self._jobs = Jobs()
+        self._is_over = False
+        """Whether nobody takes pieces any more."""
 
     async def pieces(self) -> AsyncGenerator[tuple[int, bytes], None]:
         """Yield all pieces until the last member has ended."""
@@ -46,13 +48,16 @@ class FollowedMembers:
             while (piece := await self._pieces.get()) is not None:
                 yield piece
         finally:
+            self._is_over = True
             await self._jobs.stop()
 
     async def _read_all(self) -> None:
         try:
             await self._read_each()
         finally:
-            await self._pieces.put(None)
+            # There may be no room for more, and nobody takes them any more.
+            if not self._is_over:
+                await self._pieces.put(None)
 
     async def _read_each(self) -> None:
         page = await self._host.endings.after("", 0)
