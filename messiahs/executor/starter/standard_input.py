@@ -146,6 +146,9 @@ class Inputs:
         except OSError:
             # Nobody reads it any more.
             self._close(held)
+        if held.is_closed:
+            # The daemon sent this before it learned that nobody reads.
+            held.waiting = memoryview(b"")
         if held.waiting:
             self._write_later(attempt, held)
             return

@@ -22,26 +22,34 @@ def attempt(number: int) -> AttemptId:
     return AttemptId(TaskId(ORIGIN, Epoch(1), number), 1)
 
 
+def start_of(number: int, *, terminal: tuple[int, int] | None) -> Start:
+    return Start(
+        attempt=attempt(number),
+        claim=ClaimId(executor=ORIGIN, epoch=Epoch(1), number=1),
+        argv=("cat",),
+        env=(),
+        places=1,
+        limit_ns=None,
+        lease_until=0,
+        takes_stdin=True,
+        terminal=terminal,
+    )
+
+
+def taken(folder: Path) -> Taken:
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT)
+    return Taken("folder", log, os.dup(log))
+
+
 @pytest.fixture
 def inputs(tmp_path: Path) -> Iterator[Inputs]:
     """Make the inputs of twenty attempts that have terminals."""
     terminals = Terminals()
     made = Inputs(terminals)
     for number in range(20):
-        start = Start(
-            attempt=attempt(number),
-            claim=ClaimId(executor=ORIGIN, epoch=Epoch(1), number=1),
-            argv=("cat",),
-            env=(),
-            places=1,
-            limit_ns=None,
-            lease_until=0,
-            takes_stdin=True,
-            terminal=(24, 80),
-        )
-        log = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
+        start = start_of(number, terminal=(24, 80))
         made.expect(start)
-        made.open(start, Taken("folder", log, os.dup(log)), account=None).close()
+        made.open(start, taken(tmp_path), account=None).close()
     yield made
     for number in range(20):
         made.hang_up(attempt(number))
@@ -72,3 +80,14 @@ def test_whoever_types_waits_for_one_turn_of_few_others(inputs: Inputs) -> None:
         turns += 1
     assert turns <= 3
     assert len(inputs.answers) == 1
+
+
+@pytest.mark.parametrize("is_end", [False, True])
+def test_a_piece_that_arrives_after_nobody_reads_any_more_is_answered_so(tmp_path: Path, *, is_end: bool) -> None:
+    inputs, start = Inputs(Terminals()), start_of(1, terminal=None)
+    inputs.expect(start)
+    # The process, which has this end of the pipe, ends at once.
+    inputs.open(start, taken(tmp_path), account=None).close()
+    for number in (1, 2):
+        inputs.feed(Feed(attempt=attempt(1), number=number, offset_bytes=0, content=b"y\n" * 9, is_end=is_end))
+    assert [(each.number, each.offset_bytes, each.is_closed) for each in inputs.answers] == [(1, 0, True), (2, 0, True)]
